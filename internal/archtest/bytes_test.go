@@ -27,10 +27,8 @@ func checkBytes(s *source) []string {
 	if s.isExample() || slices.Contains(byteFiles, path.Base(s.path)) {
 		return nil
 	}
-	for _, imp := range s.imports() {
-		if imp == "encoding/binary" {
-			return []string{s.path + ": imports encoding/binary, but does not own bytes"}
-		}
+	if slices.Contains(s.imports(), "encoding/binary") {
+		return []string{s.path + ": imports encoding/binary, but does not own bytes"}
 	}
 	return nil
 }

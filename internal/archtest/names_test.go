@@ -35,14 +35,14 @@ func checkNames(s *source) []string {
 		return nil
 	}
 	var found []string
-	imports := s.imports()
-	if naming[imports["."]] != nil {
-		found = append(found, s.path+": imports "+imports["."]+" without a name, which hides its uses")
+	packages := s.names()
+	if naming[packages["."]] != nil {
+		found = append(found, s.path+": imports "+packages["."]+" without a name, which hides its uses")
 	}
 	ast.Inspect(s.ast, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			pkg, ok := sel.X.(*ast.Ident)
-			if ok && slices.Contains(naming[imports[pkg.Name]], sel.Sel.Name) {
+			if ok && slices.Contains(naming[packages[pkg.Name]], sel.Sel.Name) {
 				found = append(found, s.at(n)+": "+pkg.Name+"."+sel.Sel.Name+" is for internal/durable alone")
 			}
 		}

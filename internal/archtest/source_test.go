@@ -32,15 +32,24 @@ func (s *source) at(n ast.Node) string {
 	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
 }
 
-// imports maps the name under which the file knows a package to its import path. Names are guessed from the
-// last element of the path, which is right for all that the checks ask about.
-func (s *source) imports() map[string]string {
-	m := make(map[string]string)
+// imports lists the import paths.
+func (s *source) imports() []string {
+	var paths []string
 	for _, spec := range s.ast.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// names maps the name under which the file knows a package to its import path. A name that is not given is
+// guessed from the last element of the path, which is right for all that the checks ask about.
+func (s *source) names() map[string]string {
+	m := make(map[string]string)
+	for i, p := range s.imports() {
 		name := path.Base(p)
-		if spec.Name != nil {
-			name = spec.Name.Name
+		if given := s.ast.Imports[i].Name; given != nil {
+			name = given.Name
 		}
 		m[name] = p
 	}
