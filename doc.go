@@ -11,7 +11,7 @@
 // To come: metabase, the index of what is stored; tsz, a codec for time series.
 //
 // Storages import blobstor and never each other; only the program knows which of them it uses. A storage of your
-// own is a route like any other: examples/plugin is one in a hundred lines.
+// own is a route like any other: examples/plugin has one.
 //
 // # Durability
 //
