@@ -1,0 +1,220 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// Dir is an open directory. All methods are safe for concurrent use, Close excepted.
+type Dir struct {
+	o    *origin
+	h    handle
+	path string
+	sync sharedSync
+
+	levels sync.Mutex      // guards lasting, and is held while levels are made, so that one caller makes them
+	made   map[string]bool // subdirectories whose names this Dir has synced
+}
+
+// OpenDir opens an existing directory. tap is nil outside tests.
+func OpenDir(path string, tap Tap) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := openHandle(path)
+	if err != nil {
+		return nil, pathError("open", filepath.Base(path), err)
+	}
+	return newDir(newOrigin(tap), h, path), nil
+}
+
+func newDir(o *origin, h handle, path string) *Dir {
+	return &Dir{o: o, h: h, path: path, made: map[string]bool{}}
+}
+
+// Sub opens an existing directory of d.
+func (d *Dir) Sub(name string) (*Dir, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	h, err := d.h.sub(name)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return newDir(d.o, h, d.join(name)), nil
+}
+
+// Mkdir opens a directory of d, which it makes if it is missing. When it returns nil the directory's name is
+// durable, whoever made it.
+func (d *Dir) Mkdir(name string) (*Dir, error) {
+	if err := d.MakeDirs(name); err != nil {
+		return nil, err
+	}
+	return d.Sub(name)
+}
+
+// MakeDirs makes the directories that are missing, with one sync of d for all of them. That a directory exists
+// does not prove its name durable, for another process may have made it and died; so d is synced the first time
+// it meets a name.
+func (d *Dir) MakeDirs(names ...string) error {
+	d.levels.Lock()
+	defer d.levels.Unlock()
+	var fresh []string
+	for _, name := range names {
+		if !d.made[name] {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	for _, name := range fresh {
+		if err := d.mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if err := d.Sync(); err != nil {
+		return err
+	}
+	for _, name := range fresh {
+		d.made[name] = true
+	}
+	return nil
+}
+
+func (d *Dir) mkdir(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := d.o.before(OpMkdir, d, name, nil); err != nil {
+		return err
+	}
+	if err := d.h.mkdir(name); err != nil {
+		return pathError("mkdir", name, err)
+	}
+	d.o.after(OpMkdir, d, name, nil)
+	return nil
+}
+
+// Names lists the directory, in no order.
+func (d *Dir) Names() ([]string, error) {
+	names, err := d.h.names()
+	return names, pathError("list", filepath.Base(d.path), err)
+}
+
+// Remove removes a file or an empty directory. The removal is durable after Sync.
+func (d *Dir) Remove(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := d.o.before(OpRemove, d, name, nil); err != nil {
+		return err
+	}
+	if err := d.h.remove(name); err != nil {
+		return pathError("remove", name, err)
+	}
+	d.levels.Lock()
+	delete(d.made, name)
+	d.levels.Unlock()
+	d.o.after(OpRemove, d, name, nil)
+	return nil
+}
+
+// RemoveAll removes name and all below it; a missing name is no error. The removal is durable after Sync.
+func (d *Dir) RemoveAll(name string) error {
+	err := d.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	sub, subErr := d.Sub(name)
+	if subErr != nil {
+		return err // Not a directory: Remove knew why it stays.
+	}
+	names, err := sub.Names()
+	for _, n := range names {
+		err = errors.Join(err, sub.RemoveAll(n))
+	}
+	if err = errors.Join(err, sub.Close()); err != nil {
+		return err
+	}
+	return d.Remove(name)
+}
+
+// Rename moves a name within the directory, replacing what bore the new one. It is durable after Sync.
+func (d *Dir) Rename(from, to string) error {
+	if err := errors.Join(checkName(from), checkName(to)); err != nil {
+		return err
+	}
+	if err := d.o.before(OpRename, d, to, nil); err != nil {
+		return err
+	}
+	if err := d.h.rename(from, to); err != nil {
+		return pathError("rename", from, err)
+	}
+	d.o.after(OpRename, d, to, nil)
+	return nil
+}
+
+// Sync makes the directory's names durable. Callers share syncs, and one joins only a sync that starts after its
+// call. After a failure this and every later call returns an error that matches blobstor.ErrFailed.
+func (d *Dir) Sync() error { return d.sync.do(d.syncNow) }
+
+func (d *Dir) syncNow() error {
+	if err := d.o.before(OpSyncDir, d, "", nil); err != nil {
+		return blobstor.Failed(err)
+	}
+	if err := d.h.sync(); err != nil {
+		return blobstor.Failed(pathError("sync", filepath.Base(d.path), err))
+	}
+	d.o.after(OpSyncDir, d, "", nil)
+	return nil
+}
+
+// Err returns the error of a Sync that failed, nil if none did. Such a directory should take no more names.
+func (d *Dir) Err() error { return d.sync.err() }
+
+// Free returns how many bytes the file system of d can still take.
+func (d *Dir) Free() (int64, error) {
+	n, err := d.h.free()
+	return n, pathError("stat", filepath.Base(d.path), err)
+}
+
+// Path returns the directory's full path.
+func (d *Dir) Path() string { return d.path }
+
+// Close releases the directory; no other call may be running.
+func (d *Dir) Close() error { return d.h.close() }
+
+// join returns the full path of a name, or of the directory itself for "".
+func (d *Dir) join(name string) string { return filepath.Join(d.path, name) }
+
+// checkName refuses what is not a single component.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+		return fmt.Errorf("durable: %q is not a file name: %w", name, fs.ErrInvalid)
+	}
+	return nil
+}
+
+// pathError adds what was tried to an error of the system, unless it is nil. The name is relative: an error's
+// text does not give away where the program keeps its data.
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	switch e := err.(type) {
+	case *fs.PathError:
+		err = e.Err
+	case *os.LinkError:
+		err = e.Err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

@@ -1,0 +1,171 @@
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// ErrNotRegular is returned for a name that is not a regular file: a symbolic link, a directory, a pipe.
+var ErrNotRegular = errors.New("not a regular file")
+
+// File is an open regular file. It is as safe for concurrent use as an [os.File].
+type File struct {
+	o      *origin
+	d      *Dir
+	f      *os.File
+	name   string
+	size   int64 // when it was opened
+	failed atomic.Pointer[error]
+}
+
+// access says how a file is opened.
+type access uint8
+
+const (
+	readOnly  access = iota
+	readWrite        // an existing file
+	openOrNew        // for reading and writing, made if missing
+	exclusive        // for reading and writing, made, and an error if it exists
+)
+
+// Open opens a file for reading.
+func (d *Dir) Open(name string) (*File, error) { return d.open(name, readOnly) }
+
+// OpenRW opens an existing file for reading and writing.
+func (d *Dir) OpenRW(name string) (*File, error) { return d.open(name, readWrite) }
+
+func (d *Dir) open(name string, how access) (*File, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	op := OpOpen
+	if how >= openOrNew {
+		op = OpCreate
+	}
+	if err := d.o.before(op, d, name, nil); err != nil {
+		return nil, err
+	}
+	f, size, err := d.h.open(name, how)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	file := &File{o: d.o, d: d, f: f, name: name, size: size}
+	d.o.after(op, d, name, file)
+	return file, nil
+}
+
+// Name returns the name under which the file was opened, a name of its own if it has none.
+func (f *File) Name() string { return f.name }
+
+// OpenSize returns the length in bytes that the file had when it was opened, at no cost.
+func (f *File) OpenSize() int64 { return f.size }
+
+// Size returns the file's length in bytes.
+func (f *File) Size() (int64, error) {
+	info, err := f.f.Stat()
+	if err != nil {
+		return 0, pathError("stat", f.name, err)
+	}
+	return info.Size(), nil
+}
+
+// Stat returns what the system knows of the file.
+func (f *File) Stat() (fs.FileInfo, error) { return f.f.Stat() }
+
+// ReadAt is as in [io.ReaderAt].
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.o.before(OpRead, f.d, f.name, f); err != nil {
+		return 0, err
+	}
+	n, err := f.f.ReadAt(p, off)
+	if err == nil {
+		f.o.after(OpRead, f.d, f.name, f)
+	}
+	return n, err
+}
+
+// PeekAt is ReadAt behind the tap's back: a tap reads with it.
+func (f *File) PeekAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+
+// WriteAt writes all of p at off. Short writes are continued.
+func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
+		return 0, err
+	}
+	n, err := f.f.WriteAt(p, off)
+	if err == nil {
+		f.o.after(OpWrite, f.d, f.name, f)
+	}
+	return n, err
+}
+
+// Write writes all of p at the file's position, behind what Write has written before.
+func (f *File) Write(p []byte) (int, error) {
+	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
+		return 0, err
+	}
+	n, err := f.f.Write(p)
+	if err == nil {
+		f.o.after(OpWrite, f.d, f.name, f)
+	}
+	return n, err
+}
+
+// Truncate sets the file's length in bytes.
+func (f *File) Truncate(size int64) error {
+	if err := f.o.before(OpTruncate, f.d, f.name, f); err != nil {
+		return err
+	}
+	if err := f.f.Truncate(size); err != nil {
+		return err
+	}
+	f.o.after(OpTruncate, f.d, f.name, f)
+	return nil
+}
+
+// Datasync makes the file's bytes and length durable, but no name of it. After a failure this and every later
+// call returns an error that matches blobstor.ErrFailed: what was written since the last good sync is lost.
+func (f *File) Datasync() error {
+	if err := f.Err(); err != nil {
+		return err
+	}
+	err := f.o.before(OpSync, f.d, f.name, f)
+	if err == nil {
+		err = datasync(f.f)
+	}
+	if err != nil {
+		err = blobstor.Failed(pathError("sync", f.name, err))
+		f.failed.Store(&err)
+		return err
+	}
+	f.o.after(OpSync, f.d, f.name, f)
+	return nil
+}
+
+// Err returns the error of a Datasync that failed, nil if none did.
+func (f *File) Err() error {
+	if err := f.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// DropCache asks the system to forget cached pages that are on disk already, so that the next read comes from
+// there. It is a hint.
+func (f *File) DropCache() { dropCache(f.f) }
+
+// Preallocate reserves room for size bytes without changing the length, so that a full disk shows early. Where
+// the system cannot do that it returns nil.
+func (f *File) Preallocate(size int64) error {
+	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
+		return err
+	}
+	return pathError("allocate", f.name, preallocate(f.f, size))
+}
+
+// Close releases the file. It does not sync it.
+func (f *File) Close() error { return f.f.Close() }

@@ -1,0 +1,128 @@
+//go:build linux && !generic
+
+package durable
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// handle is an open directory: the descriptor that the *at calls and the sync of the directory work on.
+type handle struct{ fd int }
+
+func openHandle(path string) (handle, error) {
+	var fd int
+	err := noEINTR(func() (err error) {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	return handle{fd}, err
+}
+
+func (h handle) sub(name string) (handle, error) {
+	fd, err := openat(h.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	return handle{fd}, err
+}
+
+// O_NONBLOCK keeps the open of a pipe from waiting for its other end.
+var accessFlags = [...]int{
+	readOnly:  unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK,
+	readWrite: unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK,
+	openOrNew: unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CREAT,
+	exclusive: unix.O_RDWR | unix.O_NOFOLLOW | unix.O_CREAT | unix.O_EXCL,
+}
+
+func (h handle) open(name string, how access) (*os.File, int64, error) {
+	fd, err := openat(h.fd, name, accessFlags[how])
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENXIO):
+		return nil, 0, ErrNotRegular
+	case err != nil:
+		return nil, 0, err
+	}
+	var st unix.Stat_t
+	if err = noEINTR(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, 0, err
+	}
+	return os.NewFile(uintptr(fd), name), st.Size, nil
+}
+
+func (h handle) mkdir(name string) error {
+	return noEINTR(func() error { return unix.Mkdirat(h.fd, name, 0o700) })
+}
+
+func (h handle) remove(name string) error {
+	err := noEINTR(func() error { return unix.Unlinkat(h.fd, name, 0) })
+	if err == unix.EISDIR {
+		err = noEINTR(func() error { return unix.Unlinkat(h.fd, name, unix.AT_REMOVEDIR) })
+	}
+	return err
+}
+
+func (h handle) rename(from, to string) error {
+	return noEINTR(func() error { return unix.Renameat(h.fd, from, h.fd, to) })
+}
+
+// renameNew moves a name without replacing. File systems that know no such rename get a link and a removal; if
+// the latter fails a sweep takes care of the old name.
+func (h handle) renameNew(from string, to handle, name string) error {
+	err := noEINTR(func() error { return unix.Renameat2(h.fd, from, to.fd, name, unix.RENAME_NOREPLACE) })
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	if err = noEINTR(func() error { return unix.Linkat(h.fd, from, to.fd, name, 0) }); err != nil {
+		return err
+	}
+	_ = h.remove(from)
+	return nil
+}
+
+// names lists through a descriptor of its own, for the position in a directory belongs to the descriptor.
+func (h handle) names() ([]string, error) {
+	fd, err := openat(h.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), ".")
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (h handle) sync() error { return noEINTR(func() error { return unix.Fsync(h.fd) }) }
+
+// syncFS syncs the whole file system, and reports that this took care of the files too.
+func (h handle) syncFS() (bool, error) {
+	return true, noEINTR(func() error { return unix.Syncfs(h.fd) })
+}
+
+// free returns how many bytes an unprivileged program can still write.
+func (h handle) free() (int64, error) {
+	var st unix.Statfs_t
+	err := noEINTR(func() error { return unix.Fstatfs(h.fd, &st) })
+	return int64(st.Bavail) * int64(st.Bsize), err
+}
+
+func (h handle) close() error { return unix.Close(h.fd) }
+
+func openat(dir int, name string, flags int) (fd int, err error) {
+	err = noEINTR(func() error {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o600)
+		return err
+	})
+	return fd, err
+}
+
+// noEINTR repeats a call that a signal interrupted.
+func noEINTR(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,118 @@
+//go:build !linux || generic
+
+package durable
+
+import (
+	"os"
+	"path"
+	"syscall"
+)
+
+// handle is an open directory: a path below the root that all directories of one open share, and the directory
+// itself, kept open for its syncs.
+type handle struct {
+	root *os.Root
+	rel  string // slash-separated, "." for the root
+	dir  *os.File
+}
+
+func openHandle(p string) (handle, error) {
+	root, err := os.OpenRoot(p)
+	if err != nil {
+		return handle{}, err
+	}
+	h, err := openIn(root, ".")
+	if err != nil {
+		root.Close()
+	}
+	return h, err
+}
+
+func (h handle) sub(name string) (handle, error) {
+	info, err := h.root.Lstat(h.at(name))
+	if err != nil {
+		return handle{}, err
+	}
+	if !info.IsDir() {
+		return handle{}, syscall.ENOTDIR
+	}
+	return openIn(h.root, h.at(name))
+}
+
+func openIn(root *os.Root, rel string) (handle, error) {
+	dir, err := root.Open(rel)
+	return handle{root: root, rel: rel, dir: dir}, err
+}
+
+var accessFlags = [...]int{
+	readOnly:  os.O_RDONLY,
+	readWrite: os.O_RDWR,
+	openOrNew: os.O_RDWR | os.O_CREATE,
+	exclusive: os.O_RDWR | os.O_CREATE | os.O_EXCL,
+}
+
+// open looks before it opens, for os.Root follows symbolic links inside the root.
+func (h handle) open(name string, how access) (*os.File, int64, error) {
+	before, err := h.root.Lstat(h.at(name))
+	if err == nil && !before.Mode().IsRegular() {
+		return nil, 0, ErrNotRegular
+	}
+	f, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || before != nil && !os.SameFile(before, info)) {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func (h handle) mkdir(name string) error { return h.root.Mkdir(h.at(name), 0o700) }
+
+func (h handle) remove(name string) error { return h.root.Remove(h.at(name)) }
+
+func (h handle) rename(from, to string) error { return h.root.Rename(h.at(from), h.at(to)) }
+
+// renameNew links and removes: there is no portable rename that does not replace. If the removal fails a sweep
+// takes care of the old name.
+func (h handle) renameNew(from string, to handle, name string) error {
+	if err := h.root.Link(h.at(from), to.at(name)); err != nil {
+		return err
+	}
+	_ = h.remove(from)
+	return nil
+}
+
+// names lists through a handle of its own, for the position in a directory belongs to the handle.
+func (h handle) names() ([]string, error) {
+	f, err := h.root.Open(h.rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (h handle) sync() error { return syncDir(h.dir) }
+
+// syncFS leaves the work to the caller: there is no portable sync of a whole file system.
+func (h handle) syncFS() (bool, error) { return false, nil }
+
+func (h handle) free() (int64, error) { return freeSpace(h.dir) }
+
+func (h handle) close() error {
+	err := h.dir.Close()
+	if h.rel == "." {
+		if e := h.root.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (h handle) at(name string) string { return path.Join(h.rel, name) }

@@ -1,0 +1,5 @@
+package durable
+
+import "errors"
+
+func mkfifo(string) error { return errors.ErrUnsupported }

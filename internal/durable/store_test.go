@@ -1,0 +1,133 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+func want(kind string) Descriptor { return Descriptor{Kind: kind, Format: 1} }
+
+func openStore(t *testing.T, path string, o StoreOptions) *Store {
+	t.Helper()
+	s, err := OpenStore(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// refused opens a store and checks that the error matches is.
+func refused(t *testing.T, path string, o StoreOptions, is error) {
+	t.Helper()
+	s, err := OpenStore(path, o)
+	if err == nil {
+		s.Close()
+		t.Fatal("the store opened")
+	}
+	if !errors.Is(err, is) {
+		t.Fatalf("got %v, want %v", err, is)
+	}
+}
+
+func TestStoreCreateAndReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	refused(t, path, StoreOptions{Descriptor: want("x")}, blobstor.ErrLayout)
+	o := StoreOptions{Descriptor: want("x"), Create: true, Defaults: [4]uint32{7, 8}}
+	o.Owner = []byte("me")
+	o.Shape[1] = 9
+	s := openStore(t, path, o)
+	if !s.Created || s.Shape != [4]uint32{7, 9} || string(s.Owner) != "me" || s.ID == [16]byte{} {
+		t.Fatalf("descriptor %+v", s.Descriptor)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openStore(t, path, StoreOptions{Descriptor: want("x")})
+	if again.Created || again.ID != s.ID || again.Shape != s.Shape || !bytes.Equal(again.Owner, s.Owner) {
+		t.Fatalf("descriptor %+v, want %+v", again.Descriptor, s.Descriptor)
+	}
+}
+
+func TestStoreLock(t *testing.T) {
+	path := t.TempDir()
+	rw := StoreOptions{Descriptor: want("x"), Create: true}
+	ro := StoreOptions{Descriptor: want("x"), ReadOnly: true}
+	s := openStore(t, path, rw)
+	refused(t, path, rw, blobstor.ErrInUse)
+	refused(t, path, ro, blobstor.ErrInUse)
+	s.Close()
+	a, b := openStore(t, path, ro), openStore(t, path, ro)
+	refused(t, path, rw, blobstor.ErrInUse)
+	a.Close()
+	refused(t, path, rw, blobstor.ErrInUse)
+	b.Close()
+	openStore(t, path, rw)
+}
+
+func TestStoreRefuses(t *testing.T) {
+	base := t.TempDir()
+	path := filepath.Join(base, "store")
+	create := StoreOptions{Descriptor: want("x"), Create: true}
+	s := openStore(t, path, create)
+	s.Close()
+
+	other := create
+	other.Kind = "y"
+	refused(t, path, other, blobstor.ErrLayout)
+	future := create
+	future.Format = 2
+	refused(t, path, future, blobstor.ErrLayout)
+	owned := create
+	owned.Owner = []byte("you")
+	refused(t, path, owned, blobstor.ErrLayout)
+	shaped := create
+	shaped.Shape[2] = 4
+	refused(t, path, shaped, blobstor.ErrLayout)
+
+	good, err := os.ReadFile(filepath.Join(path, descriptorName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		os.WriteFile(filepath.Join(path, descriptorName), bad, 0o600)
+		refused(t, path, create, blobstor.ErrLayout)
+		os.WriteFile(filepath.Join(path, descriptorName), good[:i], 0o600)
+		refused(t, path, create, blobstor.ErrLayout)
+	}
+	os.WriteFile(filepath.Join(path, descriptorName), good, 0o600)
+	openStore(t, path, create).Close()
+
+	file := filepath.Join(base, "file")
+	os.WriteFile(file, nil, 0o600)
+	refused(t, file, create, blobstor.ErrLayout)
+	refused(t, file, StoreOptions{Descriptor: want("x")}, blobstor.ErrLayout)
+
+	used := filepath.Join(base, "used")
+	os.MkdirAll(filepath.Join(used, "photos"), 0o700)
+	refused(t, used, create, blobstor.ErrLayout)
+}
+
+func TestStoreCreateContinues(t *testing.T) {
+	path := t.TempDir()
+	o := StoreOptions{Descriptor: want("x"), Create: true}
+	stop := errors.New("stop")
+	o.Build = func(d *Dir, _ Descriptor) error { return errors.Join(d.MakeDirs("00"), stop) }
+	refused(t, path, o, stop)
+	refused(t, path, StoreOptions{Descriptor: want("x")}, blobstor.ErrLayout)
+	other := StoreOptions{Descriptor: want("y"), Create: true}
+	refused(t, path, other, blobstor.ErrLayout)
+	o.Build = func(d *Dir, _ Descriptor) error { return d.MakeDirs("00", "01") }
+	openStore(t, path, o)
+	if _, err := os.Stat(filepath.Join(path, buildingName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,108 @@
+//go:build linux && !generic
+
+package durable
+
+import (
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// How temporaries are made, found out once per open by making one.
+const (
+	modeUnknown = iota
+	modeEmpty   // O_TMPFILE, linked by AT_EMPTY_PATH
+	modeProc    // O_TMPFILE, linked through /proc: kernels before 6.10 let only privileged processes do without
+	modeNamed   // an exclusive temporary name
+)
+
+func (d *Dir) newTemp(name string) (*Temp, error) {
+	mode, err := d.o.tempMode(d.h)
+	if err != nil {
+		return nil, err
+	}
+	if mode == modeNamed {
+		return d.namedTemp(name)
+	}
+	f, err := d.h.unnamed(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Temp{File: &File{o: d.o, d: d, f: f, name: name}}, nil
+}
+
+// unnamed makes a file without a name; name is for error texts.
+func (h handle) unnamed(name string) (*os.File, error) {
+	fd, err := openat(h.fd, ".", unix.O_TMPFILE|unix.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (t *Temp) linkUnnamed(d *Dir, name string) error {
+	return linkFile(t.o.mode.Load(), t.f, d.h, name)
+}
+
+func linkFile(mode uint32, f *os.File, to handle, name string) error {
+	fd := int(f.Fd())
+	return noEINTR(func() error {
+		if mode == modeEmpty {
+			return unix.Linkat(fd, "", to.fd, name, unix.AT_EMPTY_PATH)
+		}
+		proc := "/proc/self/fd/" + strconv.Itoa(fd)
+		return unix.Linkat(unix.AT_FDCWD, proc, to.fd, name, unix.AT_SYMLINK_FOLLOW)
+	})
+}
+
+// tempMode returns the way of making temporaries. A failure that says nothing of the file system's abilities, as
+// a full disk, is returned and decides nothing.
+func (o *origin) tempMode(h handle) (uint32, error) {
+	if mode := o.mode.Load(); mode != modeUnknown {
+		return mode, nil
+	}
+	o.probe.Lock()
+	defer o.probe.Unlock()
+	mode := o.mode.Load()
+	if mode != modeUnknown {
+		return mode, nil
+	}
+	mode, err := o.findMode(h)
+	if err == nil {
+		o.mode.Store(mode)
+	}
+	return mode, err
+}
+
+func (o *origin) findMode(h handle) (uint32, error) {
+	if o.named {
+		return modeNamed, nil
+	}
+	name := o.tempName()
+	f, err := h.unnamed(name)
+	if err != nil {
+		return named(err)
+	}
+	defer f.Close()
+	if err = linkFile(modeEmpty, f, h, name); err == nil {
+		return modeEmpty, h.remove(name)
+	}
+	if err = linkFile(modeProc, f, h, name); err == nil {
+		return modeProc, h.remove(name)
+	}
+	return named(err)
+}
+
+// named decides for named temporaries if err means that the system cannot do without names.
+func named(err error) (uint32, error) {
+	for _, no := range []error{
+		unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL, unix.ENOSYS, unix.ENOENT, unix.EPERM, unix.EXDEV,
+	} {
+		if errors.Is(err, no) {
+			return modeNamed, nil
+		}
+	}
+	return modeUnknown, err
+}
