@@ -1,0 +1,10 @@
+package storagetest
+
+import "testing"
+
+func TestMemory(t *testing.T) {
+	t.Run("no limit", func(t *testing.T) { Test(t, MemoryHarness(0)) })
+	t.Run("limit 64 KiB", func(t *testing.T) { Test(t, MemoryHarness(64<<10)) })
+	t.Run("limit 50", func(t *testing.T) { Test(t, MemoryHarness(50)) })
+	t.Run("limit 1", func(t *testing.T) { Test(t, MemoryHarness(1)) })
+}
