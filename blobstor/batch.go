@@ -37,12 +37,14 @@ func eachItem(ctx context.Context, op string, items []Item, do func(*Item) error
 	return firstErr(items)
 }
 
-// refuseItems fails all items with err.
+// refuseItems fails all items with err, and a batch without items too.
 func refuseItems(op string, items []Item, err error) error {
-	for i := range items {
-		items[i].Err = Wrap(op, items[i].Address, items[i].Location, err)
+	if len(items) == 0 {
+		return Wrap(op, Address{}, "", err)
 	}
-	return firstErr(items)
+	return eachItem(context.Background(), op, items, func(it *Item) error {
+		return Wrap(op, it.Address, it.Location, err)
+	})
 }
 
 func firstErr(items []Item) error {

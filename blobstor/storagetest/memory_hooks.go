@@ -29,16 +29,21 @@ func (m *Memory) Reopen() *Memory {
 	return &Memory{disk: m.disk}
 }
 
-// Damage flips a bit of the stored blob, so that reading it is [blobstor.ErrCorrupt].
-func (m *Memory) Damage(addr blobstor.Address) {
+// Damage flips a bit of the stored blob, so that reading it is [blobstor.ErrCorrupt], and reports whether there is
+// such a blob.
+func (m *Memory) Damage(addr blobstor.Address) bool {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	r := m.disk.blobs[addr]
+	if r == nil {
+		return false
+	}
 	if len(r.data) == 0 {
 		r.crc ^= 1
-		return
+	} else {
+		r.data[len(r.data)/2] ^= 1
 	}
-	r.data[len(r.data)/2] ^= 1
+	return true
 }
 
 // Full lets no Put find room until release.

@@ -13,7 +13,7 @@ import (
 var readers = []clause{
 	{"law6/readers obey io.ReaderAt", reading, func(f *fixture) {
 		var blobs []blob
-		for _, n := range []int{0, 1, 100, 70_000} {
+		for _, n := range []int{0, 1, 100, 5000} {
 			blobs = append(blobs, f.put(n))
 		}
 		s := f.ready()
@@ -37,6 +37,18 @@ var readers = []clause{
 					f.checkReadAt(r, b, off, int(n))
 				}
 			}
+		}
+	}},
+	{"law6/readers read on", reading, func(f *fixture) {
+		b := f.put(200_000)
+		s := f.ready()
+		for _, piece := range []int{len(b.data)/3 + 1, 7777, 65_536} {
+			r := f.reader(s, b)
+			var got bytes.Buffer
+			// The two wrappers hide WriteTo and ReadFrom, which would not read piece by piece.
+			_, err := io.CopyBuffer(struct{ io.Writer }{&got}, struct{ io.Reader }{r}, make([]byte, piece))
+			f.ok("Read", err)
+			f.same(got.Bytes(), b.data)
 		}
 	}},
 	{"law6/position of a reader", reading, func(f *fixture) {

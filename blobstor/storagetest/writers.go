@@ -33,6 +33,9 @@ var writers = []clause{
 		s := f.ready()
 		for _, size := range []int64{0, 1, 99, 101, 5000} {
 			b := f.new(100)
+			if f.h.Limit > 0 {
+				size = min(size, f.h.Limit)
+			}
 			if int64(len(b.data)) == size {
 				continue
 			}
