@@ -5,16 +5,16 @@ import "sync"
 // sharedSync lets concurrent callers share syncs of one directory. A caller may join only a sync that starts
 // after its call, for one that runs already may have missed the caller's name.
 type sharedSync struct {
-	turn sync.Mutex // held by the sync that runs
-
 	mu     sync.Mutex
 	next   *syncRound // the round that callers may join; nil if none is waiting to start
+	last   *syncRound // the one that started last; rounds run one after the other
 	failed error      // the first failure, for ever
 }
 
 type syncRound struct {
-	done chan struct{}
-	err  error
+	before *syncRound // to wait for
+	done   chan struct{}
+	err    error
 }
 
 // do returns once a sync that started after the call has ended, with that sync's error.
@@ -24,13 +24,14 @@ func (s *sharedSync) do(sync func() error) error {
 		<-r.done
 		return r.err
 	}
-	s.turn.Lock()
-	s.start()
+	if r.before != nil {
+		<-r.before.done
+	}
+	s.start(r)
 	if r.err = s.err(); r.err == nil {
 		r.err = sync()
 		s.fail(r.err)
 	}
-	s.turn.Unlock()
 	close(r.done)
 	return r.err
 }
@@ -40,17 +41,18 @@ func (s *sharedSync) join() (r *syncRound, lead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.next = &syncRound{done: make(chan struct{})}
+		s.next = &syncRound{before: s.last, done: make(chan struct{})}
 		lead = true
 	}
 	return s.next, lead
 }
 
 // start closes the waiting round to new callers.
-func (s *sharedSync) start() {
+func (s *sharedSync) start(r *syncRound) {
 	s.mu.Lock()
-	s.next = nil
+	s.next, s.last = nil, r
 	s.mu.Unlock()
+	r.before = nil // or all rounds would stay in memory, one holding the other
 }
 
 func (s *sharedSync) err() error {

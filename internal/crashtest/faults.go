@@ -1,0 +1,72 @@
+package crashtest
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/granary-store/granary/internal/durable"
+)
+
+// Fault says which operation fails, and how.
+type Fault struct {
+	Op      durable.Op
+	Path    string // only operations whose path contains this; "" for all
+	N       int    // how many operations succeed before the one that fails
+	Forever bool   // all later ones fail too
+	Err     error
+}
+
+// Faults fails chosen operations, and passes the others on to Next.
+type Faults struct {
+	Next durable.Tap // may be nil
+
+	mu     sync.Mutex
+	faults []*Fault
+}
+
+// Add arms a fault. Faults count independently of each other.
+func (f *Faults) Add(fault Fault) {
+	f.mu.Lock()
+	f.faults = append(f.faults, &fault)
+	f.mu.Unlock()
+}
+
+// Clear disarms all faults.
+func (f *Faults) Clear() {
+	f.mu.Lock()
+	f.faults = nil
+	f.mu.Unlock()
+}
+
+// Before fails the operation if it is an armed fault's turn.
+func (f *Faults) Before(op durable.Op, path string, file *durable.File) error {
+	if err := f.turn(op, path); err != nil {
+		return err
+	}
+	if f.Next != nil {
+		return f.Next.Before(op, path, file)
+	}
+	return nil
+}
+
+// After passes on.
+func (f *Faults) After(op durable.Op, path string, file *durable.File) {
+	if f.Next != nil {
+		f.Next.After(op, path, file)
+	}
+}
+
+func (f *Faults) turn(op durable.Op, path string) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.faults {
+		if a.Op != op || !strings.Contains(path, a.Path) {
+			continue
+		}
+		if a.N == 0 || a.N < 0 && a.Forever {
+			err = a.Err
+		}
+		a.N--
+	}
+	return err
+}
