@@ -1,0 +1,219 @@
+package blobovnicza
+
+import (
+	"errors"
+	"time"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/groupcommit"
+)
+
+const (
+	// groupOps and groupBytes bound one commit. More than a thousand waiting callers gain nothing from one
+	// sync, and what a group writes after a crash is torn or whole at once.
+	groupOps   = 1024
+	groupBytes = 4 << 20
+)
+
+// writer is the state of a leaf's committer. Only the leader touches it, and replay before the first one.
+type writer struct {
+	commit uint64 // number of the last attempt
+	synced int64  // the active file is synced up to here
+	next   uint32 // number of the next file
+	limit  int64  // bytes at which the active file is full
+	failed error  // why the active file takes no writes; the next file lifts it
+
+	out  appender
+	ops  []*op               // accepted of the group
+	keys map[uint64]struct{} // theirs
+}
+
+// request is what one caller commits: a record, or the records of a batch for this leaf.
+type request struct {
+	ops    []op
+	one    [1]op
+	queued time.Time // zero without a Commit hook
+}
+
+// op is one record to write.
+type op struct {
+	hdr   header // the caller fills kind, address and length
+	key   uint64
+	data  []byte
+	found hit // what the caller's look-up told; the record is written only if that still holds
+
+	off   int64 // where it was written
+	stale bool  // refused: look again
+	err   error
+}
+
+// commitGroup is the commit function of the leaf: write, sync, publish.
+func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (after func(), err error) {
+	begin := time.Now()
+	if l.failed != nil {
+		if err := l.startNext(); err != nil {
+			return nil, blobstor.Failed(errors.Join(l.failed, err))
+		}
+	}
+	ops, full := l.accept(group)
+	if len(ops) == 0 {
+		if full {
+			err = l.startNext()
+		}
+		return nil, err
+	}
+	spent, err := l.store(ops)
+	if noSpace(err) {
+		if ops = refusePuts(ops, err); len(ops) > 0 {
+			spent, err = l.store(ops)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.publish(ops)
+	return l.report(group, len(ops), begin, spent), nil
+}
+
+// accept picks the operations whose look-up still holds: the active file's index says what it said then, and no
+// operation before it in the group has the same key. All others are stale, and so are those for which the
+// active file has no room.
+func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full bool) {
+	f := l.active()
+	if l.keys == nil {
+		l.keys = make(map[uint64]struct{}, groupOps)
+	}
+	clear(l.keys)
+	ops = l.ops[:0]
+	end, records := f.end.Load(), int64(f.records)
+	for _, g := range group {
+		for i := range g.Value.ops {
+			o := &g.Value.ops[i]
+			_, touched := l.keys[o.key]
+			o.stale = touched || o.found.active != f.number || o.found.entry != f.index.get(o.key, &o.hdr.address)
+			if o.stale {
+				continue
+			}
+			end += o.hdr.size()
+			if records++; records > 2 && (end > l.limit || records > l.recordLimit()) { // manifest, and one at least
+				o.stale, full = true, true
+				continue
+			}
+			l.keys[o.key] = struct{}{}
+			ops = append(ops, o)
+		}
+	}
+	l.ops = ops
+	return ops, full
+}
+
+// recordLimit bounds the index of a file as its size bounds the data: 1 Mi records per 4 GiB.
+func (l *leaf) recordLimit() int64 { return max(256<<10, l.limit>>12) }
+
+// store writes and syncs one commit. On error nothing of it is, or ever will be, there.
+func (l *leaf) store(ops []*op) (spent time.Duration, err error) {
+	f := l.active()
+	start := f.end.Load()
+	l.commit++
+	end, err := l.write(f, ops, start)
+	if err != nil {
+		return 0, l.cutBack(f, start, err)
+	}
+	if l.tree.opts.NoSync {
+		f.end.Store(end)
+		return 0, nil
+	}
+	begin := time.Now()
+	if err := f.f.Datasync(); err != nil {
+		return 0, l.revoke(err)
+	}
+	l.synced = end
+	f.end.Store(end)
+	return time.Since(begin), nil
+}
+
+// write encodes the records and writes them from off on. It returns where they end.
+func (l *leaf) write(f *file, ops []*op, off int64) (end int64, err error) {
+	out := &l.out
+	out.start(f.f, off)
+	for _, o := range ops {
+		h := &o.hdr
+		h.synced, h.commit, h.replaced = l.synced, l.commit, o.found.newest
+		o.off = off
+		if err := out.record(h, f.seed, off, o.data); err != nil {
+			return 0, err
+		}
+		off += h.size()
+	}
+	return off, out.flush()
+}
+
+// cutBack undoes a write that failed and returns its cause. If that cannot be done the file is given up.
+func (l *leaf) cutBack(f *file, start int64, cause error) error {
+	err := f.f.Truncate(start)
+	if err == nil && !l.tree.opts.NoSync {
+		err = f.f.Datasync()
+	}
+	if err != nil {
+		return l.revoke(errors.Join(cause, err))
+	}
+	return cause
+}
+
+// revoke gives the active file up: the next one's manifest says where it ends, before the failed commit. Until
+// there is a next one the leaf takes no writes.
+func (l *leaf) revoke(cause error) error {
+	l.failed = cause
+	if err := l.startNext(); err != nil {
+		l.tree.log.Error("leaf takes no writes", "leaf", l.id, "err", errors.Join(cause, err))
+	}
+	if errors.Is(cause, blobstor.ErrFailed) {
+		return cause
+	}
+	return blobstor.Failed(cause)
+}
+
+// publish makes durable records visible.
+func (l *leaf) publish(ops []*op) {
+	files := *l.files.Load()
+	f := files[len(files)-1]
+	for _, o := range ops {
+		f.records++
+		o.found.stored = place{f.number, o.off, o.hdr.length}
+		l.apply(files, f, o.key, &o.hdr, o.off, o.found.clash)
+	}
+}
+
+// refusePuts fails the puts of a commit for want of space and returns the rest: a tombstone may still fit.
+func refusePuts(ops []*op, err error) []*op {
+	rest := ops[:0]
+	for _, o := range ops {
+		if o.hdr.kind == kindPut {
+			o.err = err
+			continue
+		}
+		rest = append(rest, o)
+	}
+	if len(rest) == len(ops) {
+		return nil // the tombstones themselves did not fit
+	}
+	return rest
+}
+
+func noSpace(err error) bool {
+	return err != nil && errors.Is(&blobstor.Error{Err: err}, blobstor.ErrNoSpace) && !errors.Is(err, blobstor.ErrFailed)
+}
+
+// report counts a commit, and returns the call of the hook if there is one.
+func (l *leaf) report(group []*groupcommit.Op[*request], ops int, begin time.Time, spent time.Duration) func() {
+	t := l.tree
+	t.commits.Add(1)
+	t.records.Add(int64(ops))
+	t.syncTime.Add(int64(spent))
+	hook := t.opts.Hooks.Commit
+	if hook == nil {
+		return nil
+	}
+	wait, bytes := begin.Sub(group[0].Value.queued), l.out.written
+	return func() { hook(ops, bytes, wait, spent) }
+}

@@ -1,0 +1,152 @@
+package blobovnicza
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// errNoActive is why a leaf whose active file is missing needs a new one before it takes writes.
+var errNoActive = errors.New("the active file is missing")
+
+// startNext makes the next file the active one. Its manifest lists all others with their ends, so what a failed
+// commit left behind the end of the last one does not exist from then on.
+func (l *leaf) startNext() error {
+	files := slices.Clone(*l.files.Load())
+	last := files[len(files)-1]
+	if last.f == nil {
+		files = files[:len(files)-1]
+	}
+	list := l.listing(files)
+	f, err := l.create(list)
+	if err != nil {
+		return err
+	}
+	whole := l.failed == nil
+	files = append(files, f)
+	l.files.Store(&files)
+	l.failed, l.synced, l.limit = nil, f.end.Load(), l.fileLimit(files)
+	if whole {
+		l.seal(last, list)
+	}
+	return nil
+}
+
+// listing is what a manifest says now: the files that are there, and those that should be.
+func (l *leaf) listing(files []*file) []listed {
+	list := slices.Clone(l.missing)
+	for _, f := range files {
+		list = append(list, f.listing())
+	}
+	slices.SortFunc(list, func(a, b listed) int { return int(int64(a.number) - int64(b.number)) })
+	return list
+}
+
+// create makes a data file that begins with a manifest. It gets its name only when the manifest is synced, so a
+// bad first manifest is damage and never a torn creation. A number that failed is not used again.
+func (l *leaf) create(list []listed) (*file, error) {
+	number := l.next
+	l.next++
+	l.commit++
+	f := &file{number: number, seed: fileSeed(l.tree.storeID, l.id, number), records: 1}
+	record := manifestRecord(list, f.seed, 0, l.commit)
+	temp, err := l.dir.Temp()
+	if err != nil {
+		return nil, err
+	}
+	_, err = temp.WriteAt(record, 0)
+	if err == nil && !l.tree.opts.NoSync {
+		err = temp.Datasync()
+	}
+	if err == nil {
+		err = temp.Link(dataName(number))
+	}
+	if err != nil {
+		return nil, errors.Join(err, temp.Discard())
+	}
+	if !l.tree.opts.NoSync {
+		if err := l.dir.Sync(); err != nil {
+			return nil, errors.Join(err, temp.Close())
+		}
+	}
+	f.f = temp.File
+	f.end.Store(int64(len(record)))
+	return f, nil
+}
+
+// seal ends a full file with a manifest that lists the file itself: whoever finds it last in a leaf knows that
+// its successor was lost. The successor's manifest does not count it, and nothing depends on its success.
+func (l *leaf) seal(f *file, list []listed) {
+	end := f.end.Load()
+	_, err := f.f.WriteAt(manifestRecord(list, f.seed, end, l.commit), end)
+	if err == nil && !l.tree.opts.NoSync {
+		err = f.f.Datasync()
+	}
+	if err != nil {
+		l.tree.log.Warn("file not sealed", "leaf", l.id, "file", f.number, "err", err)
+	}
+}
+
+// manifestRecord encodes a manifest as the record at off.
+func manifestRecord(list []listed, seed uint32, off int64, commit uint64) []byte {
+	payload := appendManifest(nil, list)
+	h := header{kind: kindManifest, length: uint32(len(payload)), synced: off, commit: commit}
+	b := appendHeader(nil, &h, seed, off)
+	b = append(b, payload...)
+	return appendTrailer(b, &h, payload)
+}
+
+// readManifest reads the manifest that a scan found.
+func (f *file) readManifest(rec *scanned) ([]listed, error) {
+	b := make([]byte, rec.size()-headerSize)
+	if err := f.readAt(b, rec.off+headerSize); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	payload := b[:rec.length]
+	if !verifyBlocks(&rec.header, payload, b[rec.length:]) {
+		return nil, blobstor.ErrCorrupt
+	}
+	list, ok := parseManifest(payload, f.number)
+	if !ok {
+		return nil, blobstor.ErrCorrupt
+	}
+	return list, nil
+}
+
+// orphaned reports whether the newest file is sealed: there was a next one.
+func orphaned(files []*file, list []listed) bool {
+	if len(files) == 0 {
+		return true
+	}
+	_, sealed := find(list, files[len(files)-1].number)
+	return sealed
+}
+
+// adopt gives a leaf without an active file a stand-in. The first write replaces it; until Repair every manifest
+// lists the lost file, so that misses stay ErrCorrupt.
+func (l *leaf) adopt(files []*file) {
+	number := uint32(1)
+	if len(files) > 0 {
+		number = files[len(files)-1].number + 1
+	}
+	l.missing = append(l.missing, listed{number: number, end: unknownEnd})
+	l.lose(number, span{0, unknownEnd}, errNoActive.Error())
+	files = append(slices.Clone(files), &file{number: number})
+	l.files.Store(&files)
+	l.failed, l.next = errNoActive, number+1
+}
+
+// fileLimit is the size at which the active file is full: a 64th of the leaf, so that compaction moves small
+// parts of it, within bounds that keep both the number of files and the time to replay one small.
+func (l *leaf) fileLimit(files []*file) int64 {
+	if size := l.tree.opts.FileSize; size > 0 {
+		return size
+	}
+	var sum int64
+	for _, f := range files {
+		sum += f.end.Load()
+	}
+	return min(max(sum/64, minFileSize), maxFileSize)
+}

@@ -1,0 +1,220 @@
+package blobovnicza
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
+	"github.com/granary-store/granary/internal/groupcommit"
+)
+
+const (
+	storeKind   = "blobovnicza"
+	storeFormat = 1
+	treeDir     = "tree" // leaves are below it, so that no file of theirs lies beside the descriptor
+)
+
+// Tree is an open store of blobovniczas. It is a blobstor.Storage, RangeReader and Batcher; streams over it are
+// those of blobstor.Stream. All methods are safe for concurrent use.
+type Tree struct {
+	store    *durable.Store
+	storeID  [16]byte
+	opts     Options
+	log      *slog.Logger
+	leaves   []*leaf
+	readOnly atomic.Bool
+
+	calls  sync.RWMutex // held for reading by every call, for writing by Close
+	closed bool
+
+	counters
+}
+
+var (
+	_ blobstor.Storage     = (*Tree)(nil)
+	_ blobstor.RangeReader = (*Tree)(nil)
+	_ blobstor.Batcher     = (*Tree)(nil)
+)
+
+// Open opens the store in dir, or makes it if opts.Create is set. It returns an error that matches ErrLayout if
+// there is none, or one of another kind, version, owner or shape, and ErrInUse if it is open already. A crash
+// before costs the time of reading the files once; damage never keeps a store from opening: it is logged,
+// reported to Hooks.Fault, and makes what it hit ErrCorrupt.
+func Open(dir string, opts *Options) (*Tree, error) { return open(dir, opts, nil) }
+
+// open is Open with a seam for faults.
+func open(dir string, opts *Options, tap durable.Tap) (*Tree, error) {
+	t := &Tree{opts: opts.withDefaults()}
+	if err := t.opts.Validate(); err != nil {
+		return nil, err
+	}
+	t.log = t.opts.Logger
+	t.readOnly.Store(t.opts.ReadOnly)
+	var err error
+	t.store, err = durable.OpenStore(dir, t.storeOptions(tap))
+	if err != nil {
+		return nil, blobstor.Wrap("open", blobstor.Address{}, "", err)
+	}
+	t.storeID = t.store.ID
+	if err := t.openLeaves(); err != nil {
+		t.closeLeaves()
+		return nil, blobstor.Wrap("open", blobstor.Address{}, "", errors.Join(err, t.store.Close()))
+	}
+	return t, nil
+}
+
+// storeOptions expresses the shape as width and depth+1, because zero means unset in a descriptor.
+func (t *Tree) storeOptions(tap durable.Tap) durable.StoreOptions {
+	o := durable.StoreOptions{
+		Descriptor: durable.Descriptor{Kind: storeKind, Format: storeFormat, Owner: t.opts.Owner},
+		Defaults:   [4]uint32{1, 1},
+		Create:     t.opts.Create,
+		ReadOnly:   t.opts.ReadOnly,
+		Tap:        tap,
+		Build:      t.build,
+	}
+	if t.opts.Width > 0 {
+		o.Shape = [4]uint32{uint32(t.opts.Width), uint32(t.opts.Depth) + 1}
+	}
+	return o
+}
+
+// build makes every leaf with its first file, so that from then on a leaf without files is damage.
+func (t *Tree) build(top *durable.Dir, desc durable.Descriptor) error {
+	if err := top.RemoveAll(treeDir); err != nil { // what a build before the crash has left
+		return err
+	}
+	t.storeID = desc.ID
+	return eachLeaf(top, desc.Shape, (*durable.Dir).Mkdir, func(id uint16, dir *durable.Dir) error {
+		l := &leaf{tree: t, id: id, dir: dir}
+		l.next = 1
+		f, err := l.create(nil)
+		if err != nil {
+			return errors.Join(err, dir.Close())
+		}
+		return errors.Join(f.f.Close(), dir.Close())
+	})
+}
+
+// eachLeaf walks the tree's directories with step (Mkdir or Sub) and calls visit with the directory of every leaf,
+// which visit owns. The directories are named for the digits of the leaf's number to the base of the width.
+func eachLeaf(top *durable.Dir, shape [4]uint32, step func(*durable.Dir, string) (*durable.Dir, error),
+	visit func(id uint16, dir *durable.Dir) error) error {
+	var walk func(dir *durable.Dir, id, levels int) error
+	walk = func(dir *durable.Dir, id, levels int) error {
+		if levels == 0 {
+			return visit(uint16(id), dir)
+		}
+		for digit := range int(shape[0]) {
+			sub, err := step(dir, strconv.Itoa(digit))
+			if err != nil {
+				return errors.Join(err, dir.Close())
+			}
+			if err := walk(sub, id*int(shape[0])+digit, levels-1); err != nil {
+				return errors.Join(err, dir.Close())
+			}
+		}
+		return dir.Close()
+	}
+	root, err := step(top, treeDir)
+	if err != nil {
+		return err
+	}
+	return walk(root, 0, int(shape[1])-1)
+}
+
+func (t *Tree) openLeaves() error {
+	return eachLeaf(t.store.Dir, t.store.Shape, (*durable.Dir).Sub, func(id uint16, dir *durable.Dir) error {
+		l, err := openLeaf(t, id, dir)
+		if err != nil {
+			return errors.Join(err, dir.Close())
+		}
+		l.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, l.commitGroup)
+		t.leaves = append(t.leaves, l)
+		return nil
+	})
+}
+
+func (t *Tree) closeLeaves() error {
+	var err error
+	for _, l := range t.leaves {
+		l.commits.Close()
+		err = errors.Join(err, l.closeFiles(), l.dir.Close())
+	}
+	return err
+}
+
+// Close waits for the calls that run, then releases the store. All that was acknowledged is durable already.
+func (t *Tree) Close() error {
+	t.calls.Lock()
+	defer t.calls.Unlock()
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	return blobstor.Wrap("close", blobstor.Address{}, "", errors.Join(t.closeLeaves(), t.store.Close()))
+}
+
+// SetReadOnly refuses writes with ErrReadOnly from now on and returns when those that run have ended, or lifts
+// that. Reading goes on. If ctx ends first, writes are refused, but some may still be running. A store that was
+// opened read-only stays so: lifting it is ErrReadOnly.
+func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
+	if err := t.enter(ctx); err != nil {
+		return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
+	}
+	defer t.calls.RUnlock()
+	if t.opts.ReadOnly {
+		if on {
+			return nil
+		}
+		return blobstor.Wrap("set read-only", blobstor.Address{}, "", blobstor.ErrReadOnly)
+	}
+	t.readOnly.Store(on)
+	if !on {
+		return nil
+	}
+	for _, l := range t.leaves { // an empty operation is committed behind all that queued before it
+		if err := l.commits.Do(ctx, new(request), 0); err != nil {
+			return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
+		}
+	}
+	return nil
+}
+
+// enter begins a call, which ends with calls.RUnlock.
+func (t *Tree) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.calls.RLock()
+	if t.closed {
+		t.calls.RUnlock()
+		return blobstor.ErrClosed
+	}
+	return nil
+}
+
+func (t *Tree) sortKey(addr blobstor.Address) uint64 { return sortKey(t.storeID, addr) }
+
+// leaf returns the one leaf that an address belongs to.
+func (t *Tree) leaf(key uint64) *leaf { return t.leaves[key%uint64(len(t.leaves))] }
+
+// fail wraps an error of a call and tells the hooks.
+func (t *Tree) fail(op string, addr blobstor.Address, at blobstor.Location, err error) error {
+	err = blobstor.Wrap(op, addr, at, err)
+	if errors.Is(err, blobstor.ErrCorrupt) {
+		t.corrupt.Add(1)
+		if hook := t.opts.Hooks.Corrupt; hook != nil {
+			hook(blobstor.Info{Address: addr, Location: at}, err)
+		}
+	}
+	if hook := t.opts.Hooks.Fault; hook != nil && blobstor.IsFault(err) {
+		hook(op, err)
+	}
+	return err
+}
