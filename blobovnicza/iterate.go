@@ -10,9 +10,8 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// stepSize is how many headers All reads between two yields of the store: few enough that Close hardly waits,
-// enough to make the cost of a step small.
-const stepSize = 128
+// readAhead is how many headers All reads at once: few enough that what it yields is fresh.
+const readAhead = 64
 
 // All walks leaf by leaf, file by file, in the order of offsets, so that a caller who reads along reads the disk
 // front to back. What is live is decided when a leaf is reached; blobs that are put later into that leaf are not
@@ -25,19 +24,16 @@ func (t *Tree) All(ctx context.Context, after blobstor.Location) iter.Seq2[blobs
 		}
 		for _, l := range t.leaves[from:] {
 			w := walk{leaf: l, behind: behind}
-			for {
-				found, err := w.step(ctx)
-				if err != nil {
+			for more := true; more; {
+				found, err := w.next(ctx)
+				switch {
+				case err != nil:
 					yield(blobstor.Info{}, blobstor.Wrap("all", blobstor.Address{}, "", err))
 					return
-				}
-				if len(found) == 0 {
-					break
-				}
-				for _, f := range found {
-					if !yield(f.info, f.err) {
-						return
-					}
+				case found == nil:
+					more = false
+				case !yield(found.info, found.err):
+					return
 				}
 			}
 			behind = place{}
@@ -52,7 +48,8 @@ type walk struct {
 	started bool
 	todo    []live
 	lost    []lostSpan // reported at the end
-	found   []walked
+	ahead   []walked   // read, not yet yielded
+	buf     []walked
 }
 
 // live is a record to visit.
@@ -67,27 +64,40 @@ type walked struct {
 	err  error
 }
 
-// step returns the next few blobs, none at the end. It is one call of the store.
-func (w *walk) step(ctx context.Context) ([]walked, error) {
+// next returns the next blob, nil at the end. It is a call of the store of its own.
+func (w *walk) next(ctx context.Context) (*walked, error) {
 	if err := w.leaf.tree.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer w.leaf.tree.calls.RUnlock()
+	if len(w.ahead) == 0 {
+		w.fill()
+	}
+	if len(w.ahead) == 0 {
+		return nil, nil
+	}
+	found := &w.ahead[0]
+	w.ahead = w.ahead[1:]
+	return found, nil
+}
+
+// fill reads the next few headers.
+func (w *walk) fill() {
 	if !w.started {
 		w.started, w.todo, w.lost = true, w.leaf.snapshot(w.behind), w.leaf.lost
+		w.buf = make([]walked, 0, readAhead)
 	}
-	n := min(len(w.todo), stepSize)
-	w.found = w.found[:0]
+	n := min(len(w.todo), readAhead)
+	w.ahead = w.buf[:0]
 	for _, rec := range w.todo[:n] {
-		w.found = append(w.found, w.leaf.visit(rec))
+		w.ahead = append(w.ahead, w.leaf.visit(rec))
 	}
 	if w.todo = w.todo[n:]; n == 0 {
 		for _, lost := range w.lost {
-			w.found = append(w.found, w.leaf.mourn(lost))
+			w.ahead = append(w.ahead, w.leaf.mourn(lost))
 		}
 		w.lost = nil
 	}
-	return w.found, nil
 }
 
 // visit reads the header of a live record.

@@ -112,6 +112,7 @@ func (l *leaf) replay(files []*file) error {
 		return err
 	}
 	l.index(files, files[active], scans[active])
+	l.limit = l.fileLimit(files)
 	return nil
 }
 
@@ -229,6 +230,10 @@ func (l *leaf) settleActive(f *file, s *scan) error {
 	for _, hole := range s.holes {
 		if hole.from < s.proven || hole.from == 0 {
 			l.lose(f.number, hole, "records are damaged")
+			continue
+		}
+		if hole.to-hole.from < headerSize {
+			l.lose(f.number, hole, "no record is so short")
 			continue
 		}
 		l.tree.torn.Add(1)
