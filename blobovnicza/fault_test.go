@@ -1,0 +1,399 @@
+package blobovnicza
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/crashtest"
+	"github.com/granary-store/granary/internal/durable"
+)
+
+// faulty opens a store whose operations can be made to fail.
+func faulty(t *testing.T, opts Options) (*Tree, *site) {
+	t.Helper()
+	ss := &sites{all: map[blobstor.Storage]*site{}}
+	opts.Create = true
+	s := ss.open(t, t.TempDir(), opts)
+	return s, ss.of(s)
+}
+
+// expect fails the test unless a stored blob reads as want, or is missing where want is nil.
+func expect(t *testing.T, s *Tree, n int, want []byte) {
+	t.Helper()
+	got, err := s.Get(ctx, addrOf(n), "", nil)
+	if want == nil && !errors.Is(err, blobstor.ErrNotFound) || want != nil && (err != nil || !bytes.Equal(got, want)) {
+		t.Errorf("blob %d: %d bytes, %v; want %d", n, len(got), err, len(want))
+	}
+}
+
+// A failed write or sync: its callers get the error, what was acknowledged stays, the next put works, and nothing
+// of the failed commit ever comes true, neither in this store, nor after a reopen, nor after a power loss.
+func TestFailedCommitNeverComesTrue(t *testing.T) {
+	eio := syscall.EIO
+	for _, tc := range []struct {
+		name   string
+		faults []crashtest.Fault
+		is     []error
+		files  int // after the next put
+	}{
+		{"write", []crashtest.Fault{{Op: durable.OpWrite, Err: eio}}, []error{eio}, 1},
+		{"write without room", []crashtest.Fault{{Op: durable.OpWrite, Err: syscall.ENOSPC}}, []error{blobstor.ErrNoSpace}, 1},
+		{"sync", []crashtest.Fault{{Op: durable.OpSync, Err: eio}}, []error{eio, blobstor.ErrFailed}, 2},
+		{"sync without room", []crashtest.Fault{{Op: durable.OpSync, Err: syscall.ENOSPC}},
+			[]error{blobstor.ErrNoSpace, blobstor.ErrFailed}, 2},
+		{"write and cut", []crashtest.Fault{{Op: durable.OpWrite, Err: eio}, {Op: durable.OpTruncate, Err: eio}},
+			[]error{eio, blobstor.ErrFailed}, 2},
+		{"write and sync of the cut", []crashtest.Fault{{Op: durable.OpWrite, Err: eio}, {Op: durable.OpSync, Err: eio}},
+			[]error{eio, blobstor.ErrFailed}, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, st := faulty(t, Options{})
+			_, err := s.Put(ctx, addrOf(1), []byte("before"))
+			check(t, err)
+			for _, f := range tc.faults {
+				st.faults.Add(f)
+			}
+			_, err = s.Put(ctx, addrOf(2), []byte("failed"))
+			for _, want := range tc.is {
+				if !errors.Is(err, want) {
+					t.Errorf("put: %v, want it to match %v", err, want)
+				}
+			}
+			if fault := !errors.Is(err, blobstor.ErrNoSpace); blobstor.IsFault(err) != fault {
+				t.Errorf("IsFault(%v) is %v", err, !fault)
+			}
+			st.faults.Clear()
+			verify := func(s *Tree, third []byte) {
+				t.Helper()
+				expect(t, s, 1, []byte("before"))
+				expect(t, s, 2, nil)
+				expect(t, s, 3, third)
+			}
+			verify(s, nil)
+			dir := t.TempDir()
+			check(t, st.record.PowerLoss(dir))
+			verify(mustOpen(t, dir, Options{}), nil)
+			verify(mustOpen(t, copyStore(t, st.dir), Options{}), nil)
+
+			_, err = s.Put(ctx, addrOf(3), []byte("after"))
+			check(t, err)
+			verify(s, []byte("after"))
+			if got := s.Stats().Files; got != tc.files {
+				t.Errorf("%d files, want %d", got, tc.files)
+			}
+			check(t, st.record.PowerLoss(filepath.Join(dir, "again")))
+			verify(mustOpen(t, filepath.Join(dir, "again"), Options{}), []byte("after"))
+			check(t, s.Close())
+			s = mustOpen(t, st.dir, Options{})
+			verify(s, []byte("after"))
+			_, err = s.Put(ctx, addrOf(2), []byte("failed"))
+			check(t, err)
+			expect(t, s, 2, []byte("failed"))
+		})
+	}
+}
+
+// While the failed commit cannot be revoked the leaf refuses writes, a no-op included only if its blob is safe;
+// it goes on by itself once it can.
+func TestUnrevokedLeafRefusesWrites(t *testing.T) {
+	s, st := faulty(t, Options{})
+	_, err := s.Put(ctx, addrOf(1), []byte("before"))
+	check(t, err)
+	st.faults.Add(crashtest.Fault{Op: durable.OpSync, Forever: true, Err: syscall.EIO})
+	for range 3 {
+		if _, err := s.Put(ctx, addrOf(2), []byte("failed")); !errors.Is(err, blobstor.ErrFailed) {
+			t.Fatalf("put: %v", err)
+		}
+		if err := s.Delete(ctx, addrOf(1), ""); !errors.Is(err, blobstor.ErrFailed) {
+			t.Fatalf("delete: %v", err)
+		}
+	}
+	expect(t, s, 1, []byte("before"))
+	expect(t, s, 2, nil)
+	st.faults.Clear()
+	_, err = s.Put(ctx, addrOf(2), []byte("later"))
+	check(t, err)
+	check(t, s.Close())
+	s = mustOpen(t, st.dir, Options{})
+	expect(t, s, 1, []byte("before"))
+	expect(t, s, 2, []byte("later"))
+}
+
+// A file that cannot be made when the active one is full fails the puts that need it, and no others.
+func TestNextFileCannotBeMade(t *testing.T) {
+	for _, op := range []durable.Op{durable.OpCreate, durable.OpLink} {
+		s, st := faulty(t, Options{FileSize: 4 << 10})
+		_, err := s.Put(ctx, addrOf(1), dataOf(1, 3500))
+		check(t, err)
+		st.faults.Add(crashtest.Fault{Op: op, Path: treeDir, Forever: true, Err: syscall.EMFILE})
+		_, err = s.Put(ctx, addrOf(2), dataOf(2, 3500))
+		if !errors.Is(err, syscall.EMFILE) || blobstor.IsFault(err) {
+			t.Errorf("%v: put: %v", op, err)
+		}
+		check(t, s.Delete(ctx, addrOf(1), "")) // a tombstone still fits
+		st.faults.Clear()
+		_, err = s.Put(ctx, addrOf(2), dataOf(2, 3500))
+		check(t, err)
+		expect(t, s, 1, nil)
+		expect(t, s, 2, dataOf(2, 3500))
+	}
+}
+
+// A full file system refuses puts cleanly, and takes them again once there is room.
+func TestFullFileSystem(t *testing.T) {
+	dir := smallFS(t, "4m")
+	s := mustOpen(t, filepath.Join(dir, "store"), Options{})
+	filler := filepath.Join(dir, "filler")
+	check(t, os.WriteFile(filler, make([]byte, 1<<20), 0o600))
+	full := 0
+	for n := 0; full < 5; n++ {
+		switch _, err := s.Put(ctx, addrOf(n), dataOf(n, 100<<10)); {
+		case errors.Is(err, blobstor.ErrNoSpace) && !blobstor.IsFault(err):
+			full++
+			expect(t, s, n, nil)
+		case err != nil || n > 100:
+			t.Fatalf("put %d: %v", n, err)
+		}
+	}
+	verify := func(s *Tree) int {
+		count := 0
+		for info, err := range s.All(ctx, "") {
+			check(t, err)
+			_, err = s.Get(ctx, info.Address, info.Location, nil)
+			check(t, err)
+			count++
+		}
+		return count
+	}
+	stored := verify(s)
+	check(t, s.Close())
+	s = mustOpen(t, filepath.Join(dir, "store"), Options{})
+	if got := verify(s); got != stored || got == 0 {
+		t.Errorf("%d blobs after a reopen of the full store, want %d", got, stored)
+	}
+	check(t, os.Remove(filler))
+	_, err := s.Put(ctx, addrOf(1000), dataOf(1000, 100<<10))
+	check(t, err)
+	expect(t, s, 1000, dataOf(1000, 100<<10))
+}
+
+// Wrong directories are clear errors, and stay as they are.
+func TestWrongDirectory(t *testing.T) {
+	store := t.TempDir()
+	s := mustOpen(t, store, Options{Width: 2, Depth: 1, Owner: []byte("node 1")})
+	file := filepath.Join(t.TempDir(), "file")
+	check(t, os.WriteFile(file, []byte("precious"), 0o600))
+	full := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(full, "other"), nil, 0o600))
+	for name, tc := range map[string]struct {
+		dir  string
+		opts Options
+		want error
+	}{
+		"open twice":           {store, Options{}, blobstor.ErrInUse},
+		"open twice read-only": {store, Options{ReadOnly: true}, blobstor.ErrInUse},
+		"missing":              {filepath.Join(full, "missing"), Options{}, blobstor.ErrLayout},
+		"empty":                {t.TempDir(), Options{}, blobstor.ErrLayout},
+		"a file":               {file, Options{Create: true}, blobstor.ErrLayout},
+		"foreign directory":    {full, Options{Create: true}, blobstor.ErrLayout},
+	} {
+		if _, err := Open(tc.dir, &tc.opts); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+	check(t, s.Close())
+	for name, opts := range map[string]Options{
+		"width": {Width: 3, Depth: 1}, "depth": {Width: 2, Depth: 2}, "owner": {Owner: []byte("node 2")},
+	} {
+		if _, err := Open(store, &opts); !errors.Is(err, blobstor.ErrLayout) {
+			t.Errorf("other %s: %v", name, err)
+		}
+	}
+	check(t, os.RemoveAll(filepath.Join(store, treeDir, "1")))
+	if _, err := Open(store, nil); err == nil {
+		t.Error("a missing leaf was not noticed")
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	bad := Options{Create: true, ReadOnly: true, NoSync: true, Owner: make([]byte, 65), Width: -1, Depth: 2,
+		MaxBlob: 1 << 30, FileSize: -1}
+	_, err := Open(t.TempDir(), &bad)
+	if joined, ok := err.(interface{ Unwrap() []error }); !ok || len(joined.Unwrap()) < 7 {
+		t.Errorf("%v; want every bad field", err)
+	}
+	for _, o := range []Options{{Width: 300, Depth: 3}, {Width: 1 << 20, Depth: 1 << 20}, {Depth: 1}} {
+		if o.Validate() == nil {
+			t.Errorf("%+v is valid", o)
+		}
+	}
+	for _, o := range []Options{{}, {Width: 1, Depth: 1000}, {Width: 256, Depth: 2}, {Width: 70000}} {
+		if err := o.Validate(); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// SetReadOnly returns when the commits that run have ended, refuses writes, and can be lifted.
+func TestSetReadOnly(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{Width: 2, Depth: 1})
+	var stop atomic.Bool
+	var late atomic.Int64 // acknowledged after SetReadOnly returned
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for n := g; ; n += 8 {
+				began := stop.Load()
+				_, err := s.Put(ctx, addrOf(n), []byte("x"))
+				if err != nil {
+					if !errors.Is(err, blobstor.ErrReadOnly) {
+						t.Error(err)
+					}
+					return
+				}
+				if began {
+					late.Add(1)
+				}
+			}
+		})
+	}
+	time.Sleep(5 * time.Millisecond)
+	check(t, s.SetReadOnly(ctx, true))
+	stop.Store(true)
+	wg.Wait()
+	if n := late.Load(); n > 0 {
+		t.Errorf("%d puts began and succeeded after SetReadOnly", n)
+	}
+	if err := s.Delete(ctx, addrOf(1), ""); !errors.Is(err, blobstor.ErrReadOnly) {
+		t.Errorf("delete: %v", err)
+	}
+	expect(t, s, 1, []byte("x"))
+	check(t, s.SetReadOnly(ctx, false))
+	check(t, s.Delete(ctx, addrOf(1), ""))
+}
+
+// Close waits for the calls that run; those that come later get ErrClosed.
+func TestCloseWhileCallsRun(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{FileSize: 64 << 10})
+	var acked sync.Map
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			for n := g; ; n += 16 {
+				if _, err := s.Put(ctx, addrOf(n), dataOf(n, 1000)); err != nil {
+					if !errors.Is(err, blobstor.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+				acked.Store(n, true)
+				if _, err := s.Get(ctx, addrOf(n), "", nil); err != nil && !errors.Is(err, blobstor.ErrClosed) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	check(t, s.Close())
+	wg.Wait()
+	s = mustOpen(t, dir, Options{})
+	acked.Range(func(n, _ any) bool {
+		expect(t, s, n.(int), dataOf(n.(int), 1000))
+		return true
+	})
+}
+
+// A context that ends while the operation is queued withdraws it.
+func TestCancelledWhileQueued(t *testing.T) {
+	s, st := faulty(t, Options{})
+	stall := &stall{entered: make(chan struct{}), release: make(chan struct{})}
+	st.faults.Next = stall
+	first := make(chan error, 1)
+	go func() { _, err := s.Put(ctx, addrOf(1), []byte("first")); first <- err }()
+	<-stall.entered
+	queued, cancel := context.WithCancel(ctx)
+	second := make(chan error, 1)
+	go func() { _, err := s.Put(queued, addrOf(2), []byte("second")); second <- err }()
+	cancel()
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("queued put: %v", err)
+	}
+	close(stall.release)
+	check(t, <-first)
+	expect(t, s, 1, []byte("first"))
+	expect(t, s, 2, nil)
+}
+
+// stall is a tap that holds the first sync until it is released.
+type stall struct {
+	once             sync.Once
+	entered, release chan struct{}
+}
+
+func (s *stall) Before(op durable.Op, _ string, _ *durable.File) error {
+	if op == durable.OpSync {
+		s.once.Do(func() { close(s.entered); <-s.release })
+	}
+	return nil
+}
+
+func (s *stall) After(durable.Op, string, *durable.File) {}
+
+func TestHooksAndStats(t *testing.T) {
+	var commits, ops, corrupt, faults atomic.Int64
+	dir := t.TempDir()
+	opts := Options{Hooks: blobstor.Hooks{
+		Commit: func(n int, bytes int64, wait, sync time.Duration) {
+			if n < 1 || bytes < headerSize || wait < 0 || sync <= 0 {
+				t.Errorf("commit of %d, %d bytes, wait %v, sync %v", n, bytes, wait, sync)
+			}
+			commits.Add(1)
+			ops.Add(int64(n))
+		},
+		Corrupt: func(info blobstor.Info, err error) {
+			if info.Address != addrOf(3) || !errors.Is(err, blobstor.ErrCorrupt) {
+				t.Errorf("corrupt: %+v, %v", info, err)
+			}
+			corrupt.Add(1)
+		},
+		Fault: func(string, error) { faults.Add(1) },
+	}}
+	s := mustOpen(t, dir, opts)
+	for n := range 10 {
+		_, err := s.Put(ctx, addrOf(n), dataOf(n, 100))
+		check(t, err)
+	}
+	check(t, s.Delete(ctx, addrOf(0), ""))
+	stats := s.Stats()
+	if stats.Objects != 9 || stats.Commits != 11 || stats.Records != 11 || stats.SyncTime <= 0 ||
+		stats.Live != 9*recordSize(kindPut, 100) || stats.Dead != recordSize(kindPut, 100) {
+		t.Errorf("stats %+v", stats)
+	}
+	if commits.Load() != 11 || ops.Load() != 11 {
+		t.Errorf("%d commits of %d operations", commits.Load(), ops.Load())
+	}
+	info, err := s.Stat(ctx, addrOf(3), "")
+	check(t, err)
+	_, p, _ := parseLocation(info.Location)
+	flip(t, dataPath(dir, s, addrOf(3), p.file), p.off+headerSize)
+	if _, err := s.Get(ctx, addrOf(3), "", nil); !errors.Is(err, blobstor.ErrCorrupt) {
+		t.Error(err)
+	}
+	if corrupt.Load() != 1 || faults.Load() != 1 || s.Stats().Corrupt != 1 {
+		t.Errorf("%d corrupt, %d faults", corrupt.Load(), faults.Load())
+	}
+	expect(t, s, 100, nil) // a miss is neither
+	if corrupt.Load() != 1 || faults.Load() != 1 {
+		t.Error("a miss was reported")
+	}
+}
