@@ -131,7 +131,7 @@ func firstOf(a, b error) error {
 // byHint serves r from a place that a caller remembered, and reports whether it could: the record must verify,
 // and no tombstone may be newer.
 func (l *leaf) byHint(p place, r *reading) bool {
-	files := *l.files.Load()
+	files, dst := *l.files.Load(), r.dst
 	f := byNumber(files, p.file)
 	if f == nil || f.read(p.off, p.length, r) != nil || r.hdr.kind != kindPut {
 		return false
@@ -142,6 +142,7 @@ func (l *leaf) byHint(p place, r *reading) bool {
 	key := l.tree.sortKey(r.addr)
 	for i := len(files) - 1; i >= 0 && files[i].number >= p.file; i-- {
 		if files[i].index.get(key, &r.addr).tombstone() {
+			r.dst = dst // what was read does not count
 			return false
 		}
 	}

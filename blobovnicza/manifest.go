@@ -38,7 +38,7 @@ func appendManifest(b []byte, files []listed) []byte {
 // parseManifest reads the payload of a manifest in file number; ok is false if it cannot be one. It lists older
 // files, and the file itself if it seals it.
 func parseManifest(b []byte, number uint32) (files []listed, ok bool) {
-	if len(b) < manifestHead {
+	if len(b) < manifestHead || binary.BigEndian.Uint32(b[4:]) != 0 {
 		return nil, false
 	}
 	count := int64(binary.BigEndian.Uint32(b))

@@ -110,7 +110,7 @@ func headerCRC(b []byte, seed uint32, off int64) uint32 {
 
 // parseHeader reads the header at off; ok is false if there is none that was written for this place.
 func parseHeader(b []byte, seed uint32, off int64) (h header, ok bool) {
-	if len(b) < headerSize || string(b[:4]) != recordMagic || b[4] != recordVersion {
+	if len(b) < headerSize || string(b[:4]) != recordMagic || b[4] != recordVersion || b[6]|b[7] != 0 {
 		return h, false
 	}
 	h.crc = binary.BigEndian.Uint32(b[headerSize-crcSize:])
