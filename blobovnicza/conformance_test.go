@@ -54,7 +54,8 @@ func harness(opts Options) storagetest.Harness {
 	ss := &sites{all: map[blobstor.Storage]*site{}}
 	opts.Create = true
 	return storagetest.Harness{
-		Limit: opts.withDefaultsLimit(),
+		NoReserve: true, // until the file keeps zeroed space for tombstones
+		Limit:     opts.withDefaultsLimit(),
 		New: func(tb testing.TB) blobstor.Storage {
 			return ss.open(tb, tb.TempDir(), opts)
 		},

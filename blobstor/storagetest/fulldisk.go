@@ -73,6 +73,7 @@ var fullDisk = []clause{
 		f.lists(s, kept)
 	}},
 	{"law12/delete while full", writing, func(f *fixture) {
+		f.need("a reserve for deletes, not NoReserve", !f.h.NoReserve)
 		s := f.ready()
 		kept := f.puts(6)
 		release := f.full()

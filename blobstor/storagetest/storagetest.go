@@ -38,6 +38,9 @@ type Harness struct {
 	// is called with s all the same.
 	ReadOnly func(tb testing.TB, s blobstor.Storage) blobstor.Storage
 
+	// NoReserve says that the storage keeps no room for deletes on a full disk; that clause is skipped.
+	NoReserve bool
+
 	// Patience is how long a call may hang before that is called a deadlock; 0: one minute. It bounds nothing
 	// in a storage that works.
 	Patience time.Duration
