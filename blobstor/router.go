@@ -165,8 +165,9 @@ func (r *Router) All(ctx context.Context, after Location) iter.Seq2[Info, error]
 		}
 		for _, rt := range routes {
 			for info, err := range rt.Storage.All(ctx, inner) {
-				info.Location = rt.outer(info.Location)
-				err = rt.outerErr(err)
+				if err = rt.outerErr(err); err == nil || info.Location != "" {
+					info.Location = rt.outer(info.Location)
+				}
 				if !yield(info, err) || err != nil && !aboutOne(err) {
 					return
 				}
