@@ -1,0 +1,122 @@
+package fstree
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/blobstor/storagetest"
+	"github.com/granary-store/granary/internal/crashtest"
+	"github.com/granary-store/granary/internal/durable"
+)
+
+// stand keeps what belongs to the stores of one conformance run: the options, and for each open store its
+// directory and its taps.
+type stand struct {
+	opts Options
+
+	mu   sync.Mutex
+	rigs map[blobstor.Storage]rig
+}
+
+type rig struct {
+	dir    string
+	power  *crashtest.Recorder
+	faults *crashtest.Faults
+}
+
+func (s *stand) open(tb testing.TB, r rig, readOnly bool) blobstor.Storage {
+	tb.Helper()
+	o := s.opts
+	o.tap, o.ReadOnly = r.faults, readOnly
+	tree := reopen(tb, r.dir, o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rigs[tree] = r
+	return tree
+}
+
+func (s *stand) of(st blobstor.Storage) rig {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rigs[st]
+}
+
+// watched returns the rig for a store in a directory below root.
+func watched(tb testing.TB, root string) rig {
+	tb.Helper()
+	power, err := crashtest.NewRecorder(root)
+	check(tb, err)
+	return rig{filepath.Join(root, "store"), power, &crashtest.Faults{Next: power}}
+}
+
+func (s *stand) harness() storagetest.Harness {
+	return storagetest.Harness{
+		Limit: s.opts.MaxSize,
+		New: func(tb testing.TB) blobstor.Storage {
+			return s.open(tb, watched(tb, memory(tb)), false)
+		},
+		Reopen: func(tb testing.TB, st blobstor.Storage) blobstor.Storage {
+			check(tb, st.Close())
+			return s.open(tb, s.of(st), false)
+		},
+		PowerLoss: func(tb testing.TB, st blobstor.Storage) blobstor.Storage {
+			root := filepath.Join(memory(tb), "after")
+			check(tb, s.of(st).power.PowerLoss(root))
+			return s.open(tb, watched(tb, root), false)
+		},
+		ReadOnly: func(tb testing.TB, st blobstor.Storage) blobstor.Storage {
+			check(tb, st.Close())
+			return s.open(tb, s.of(st), true)
+		},
+		Damage: func(tb testing.TB, st blobstor.Storage, addr blobstor.Address) {
+			path := pathOf(st.(*Tree), addr)
+			b, err := os.ReadFile(path)
+			check(tb, err)
+			b[(len(b)-footerSize-4)/2] ^= 1
+			check(tb, os.WriteFile(path, b, 0o600))
+		},
+		Full: func(tb testing.TB, st blobstor.Storage) func() {
+			faults := s.of(st).faults
+			for _, op := range []durable.Op{durable.OpWrite, durable.OpMkdir} {
+				faults.Add(crashtest.Fault{Op: op, Forever: true, Err: syscall.ENOSPC})
+			}
+			return faults.Clear
+		},
+		FailSync: s.failSync(),
+	}
+}
+
+// failSync is left to the tree without levels: a failed sync stops writes to one directory only, and the suite asks
+// any other blob whether the store takes writes again. TestFailedSync has the other depths.
+func (s *stand) failSync() func(testing.TB, blobstor.Storage) func() {
+	if s.opts.Depth >= 0 {
+		return nil
+	}
+	return func(tb testing.TB, st blobstor.Storage) func() {
+		faults := s.of(st).faults
+		for _, op := range []durable.Op{durable.OpSync, durable.OpSyncDir, durable.OpSyncAll} {
+			faults.Add(crashtest.Fault{Op: op, Forever: true, Err: syscall.EIO})
+		}
+		return faults.Clear
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, writer := range []string{"tmpfile", "rename"} {
+		for _, depth := range []int{-1, 1, 3} {
+			t.Run(fmt.Sprintf("writer=%s/depth=%d", writer, max(0, depth)), func(t *testing.T) {
+				t.Parallel()
+				s := &stand{
+					opts: Options{Depth: depth, rename: writer == "rename", MaxSize: 1 << 20},
+					rigs: map[blobstor.Storage]rig{},
+				}
+				storagetest.Test(t, s.harness())
+			})
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package fstree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"syscall"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
+)
+
+// maxDirs is how many directories stay open: the whole first level, and as many deeper ones.
+const maxDirs = 512
+
+// dirs keeps directories of the tree open. One that is in use, or whose sync has failed, is never closed: it
+// would forget the failure.
+type dirs struct {
+	root *dirRef
+
+	mu    sync.Mutex
+	open  map[dirKey]*dirRef // without the root
+	clock uint64             // of uses
+}
+
+type dirRef struct {
+	*durable.Dir
+	key   dirKey
+	users int    // guarded by dirs.mu, as is used
+	used  uint64 // clock of the last use
+}
+
+func newDirs(root *durable.Dir) *dirs {
+	return &dirs{root: &dirRef{Dir: root}, open: map[dirKey]*dirRef{}}
+}
+
+// get returns an open directory, which the caller must put back. With create a missing one is made, durably.
+func (d *dirs) get(key dirKey, create bool) (*dirRef, error) {
+	if key == rootKey {
+		return d.root, nil
+	}
+	if ref := d.use(key, nil); ref != nil {
+		return ref, nil
+	}
+	dir, err := d.openDir(key, create)
+	if tooManyFiles(err) && d.shrink() {
+		dir, err = d.openDir(key, create)
+	}
+	if err != nil {
+		return nil, levelError(key, err)
+	}
+	ref := d.use(key, dir)
+	if ref.Dir != dir {
+		return ref, dir.Close() // Another call was faster.
+	}
+	return ref, nil
+}
+
+// openDir opens or makes a directory through its parent.
+func (d *dirs) openDir(key dirKey, create bool) (*durable.Dir, error) {
+	parent, err := d.get(key.parent(), create)
+	if err != nil {
+		return nil, err
+	}
+	defer d.put(parent)
+	if create {
+		return parent.Mkdir(key.name())
+	}
+	return parent.Sub(key.name())
+}
+
+// use counts a use of an open directory; if it is not open it becomes so with dir, unless that is nil.
+func (d *dirs) use(key dirKey, dir *durable.Dir) *dirRef {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ref := d.open[key]
+	if ref == nil {
+		if dir == nil {
+			return nil
+		}
+		if len(d.open) >= maxDirs {
+			d.closeOldest()
+		}
+		ref = &dirRef{Dir: dir, key: key}
+		d.open[key] = ref
+	}
+	d.clock++
+	ref.users++
+	ref.used = d.clock
+	return ref
+}
+
+func (d *dirs) put(ref *dirRef) {
+	if ref == d.root {
+		return
+	}
+	d.mu.Lock()
+	ref.users--
+	d.mu.Unlock()
+}
+
+// idle reports whether a directory may be closed; the caller holds mu.
+func (r *dirRef) idle() bool { return r.users == 0 && r.Err() == nil }
+
+func (d *dirs) closeOldest() {
+	var oldest *dirRef
+	for _, r := range d.open {
+		if r.idle() && (oldest == nil || r.used < oldest.used) {
+			oldest = r
+		}
+	}
+	if oldest != nil {
+		delete(d.open, oldest.key)
+		oldest.Close() // Nothing was written through it that a sync has not covered.
+	}
+}
+
+// shrink closes all idle directories, for a process that has no file descriptors left, and reports whether there
+// were any.
+func (d *dirs) shrink() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := len(d.open)
+	for key, r := range d.open {
+		if r.idle() {
+			delete(d.open, key)
+			r.Close()
+		}
+	}
+	return len(d.open) < before
+}
+
+// failed reports whether the sync of some directory has failed.
+func (d *dirs) failed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.open {
+		if r.Err() != nil {
+			return true
+		}
+	}
+	return d.root.Err() != nil
+}
+
+// close closes all directories but the root; no call is inside any more.
+func (d *dirs) close() (err error) {
+	for _, r := range d.open {
+		err = errors.Join(err, r.Close())
+	}
+	return err
+}
+
+// levelError says what it means that a directory cannot be opened. Deeper levels are made on demand, but the
+// first one was there from the start, and nobody can say what was in it.
+func levelError(key dirKey, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %w", blobstor.ErrLayout, err)
+	case key.level() == 1 && errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: directory %s is missing", blobstor.ErrCorrupt, key.name())
+	}
+	return err
+}
+
+func tooManyFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

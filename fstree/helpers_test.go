@@ -1,0 +1,132 @@
+package fstree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+var ctx = context.Background()
+
+// memory is a directory in memory if there is one: tests that model the loss of power, or make many directories,
+// need no disk.
+func memory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "fstree")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// create makes a store in a fresh directory.
+func create(t testing.TB, o Options) *Tree {
+	t.Helper()
+	return reopen(t, filepath.Join(memory(t), "store"), o)
+}
+
+// reopen opens or makes a store. It is closed when the test ends.
+func reopen(t testing.TB, dir string, o Options) *Tree {
+	t.Helper()
+	o.Create = !o.ReadOnly
+	tree, err := Open(dir, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkIs(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got %v, want %v", err, w)
+		}
+	}
+}
+
+// address returns the n-th address of the tests.
+func address(n int) (a blobstor.Address) {
+	rng := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16), 1})
+	rng.Read(a.Container[:])
+	rng.Read(a.Object[:])
+	return a
+}
+
+// content returns size bytes that belong to the n-th address.
+func content(n, size int) []byte {
+	b := make([]byte, size)
+	rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16), 2}).Read(b)
+	return b
+}
+
+func put(t testing.TB, tree *Tree, n, size int) blobstor.Address {
+	t.Helper()
+	_, err := tree.Put(ctx, address(n), content(n, size))
+	check(t, err)
+	return address(n)
+}
+
+// has checks that the n-th blob is there, whole.
+func has(t testing.TB, tree *Tree, n, size int) {
+	t.Helper()
+	got, err := tree.Get(ctx, address(n), "", nil)
+	check(t, err)
+	if !bytes.Equal(got, content(n, size)) {
+		t.Fatalf("blob %d: wrong content", n)
+	}
+}
+
+func lacks(t testing.TB, tree *Tree, n int) {
+	t.Helper()
+	_, err := tree.Get(ctx, address(n), "", nil)
+	checkIs(t, err, blobstor.ErrNotFound)
+}
+
+// pathOf returns where a blob's file is.
+func pathOf(tree *Tree, addr blobstor.Address) string {
+	p := tree.place(addr)
+	key := p.dir(tree.depth)
+	path := p.name()
+	for ; key != rootKey; key = key.parent() {
+		path = filepath.Join(key.name(), path)
+	}
+	return filepath.Join(tree.store.Dir.Path(), path)
+}
+
+// mangle changes a blob's file.
+func mangle(t testing.TB, tree *Tree, addr blobstor.Address, change func(b []byte) []byte) {
+	t.Helper()
+	path := pathOf(tree, addr)
+	b, err := os.ReadFile(path)
+	check(t, err)
+	check(t, os.WriteFile(path, change(b), 0o600))
+}
+
+// files counts all files below the store's directory that hold blobs or temporaries.
+func files(t testing.TB, tree *Tree) (n int) {
+	t.Helper()
+	own := map[string]bool{"DESCRIPTOR": true, "LOCK": true, markClean: true, markDirty: true, markUnsynced: true}
+	check(t, filepath.Walk(tree.store.Dir.Path(), func(path string, info os.FileInfo, err error) error {
+		if err == nil && !info.IsDir() && !own[info.Name()] {
+			n++
+		}
+		return err
+	}))
+	return n
+}

@@ -1,0 +1,71 @@
+package fstree
+
+import (
+	"context"
+	"sync"
+)
+
+// sweeper removes the temporaries of an open that did not end with Close, in the background. After a Close there
+// are none.
+type sweeper struct {
+	mu     sync.Mutex
+	needed bool
+	cancel context.CancelFunc // of the run, nil if there is none
+	done   chan struct{}      // closed when the run has ended
+}
+
+// start begins to sweep, unless all is swept already.
+func (s *sweeper) start(t *Tree) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.needed || s.cancel != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.done = cancel, make(chan struct{})
+	go func() {
+		defer close(s.done)
+		t.sweepAll(ctx)
+	}()
+}
+
+// stop ends the run and waits for that.
+func (s *sweeper) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel == nil {
+		return
+	}
+	s.cancel()
+	<-s.done
+	s.cancel = nil
+}
+
+// sweepAll sweeps the root, where streams are written, and all directories that hold blobs.
+func (t *Tree) sweepAll(ctx context.Context) {
+	t.sweepDir(rootKey)
+	if t.depth == 0 {
+		return
+	}
+	for key, err := range leaves(t.depth, 0, t.list) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			t.sweepDir(key)
+		}
+	}
+}
+
+func (t *Tree) sweepDir(key dirKey) {
+	dir, err := t.dirs.get(key, false)
+	if err != nil {
+		return // Whoever looks for a blob there is told.
+	}
+	defer t.dirs.put(dir)
+	n, err := dir.Sweep()
+	t.count.swept.Add(uint64(n))
+	if err != nil {
+		t.log.Warn("fstree: sweep", "error", err)
+	}
+}
