@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 		crashChild(dir)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	removeFilled()
+	os.Exit(code)
 }
 
 func crashData(n int) []byte { return dataOf(n, n%5000) }

@@ -102,10 +102,12 @@ func appendHeader(b []byte, h *header, seed uint32, off int64) []byte {
 
 // headerCRC covers the offset and all of the header before the checksum itself.
 func headerCRC(b []byte, seed uint32, off int64) uint32 {
-	var at [8]byte
-	binary.BigEndian.PutUint64(at[:], uint64(off))
-	crc := crc32.Update(seed, castagnoli, at[:])
-	return crc32.Update(crc, castagnoli, b[:headerSize-crcSize])
+	// The offset by hand: a slice of it for crc32.Update would be an allocation in every read.
+	crc := ^seed
+	for shift := 56; shift >= 0; shift -= 8 {
+		crc = castagnoli[byte(crc)^byte(off>>shift)] ^ crc>>8
+	}
+	return crc32.Update(^crc, castagnoli, b[:headerSize-crcSize])
 }
 
 // parseHeader reads the header at off; ok is false if there is none that was written for this place.
