@@ -73,6 +73,16 @@ var brokenLocations = []mistake{
 			return at + "and some more bytes", err
 		}
 	}},
+	{"law3/a location lasts", "a reopen moves blobs", func(b *broken) {
+		b.reopened = func(bool) {
+			b.edit(func(d *disk) {
+				for _, r := range d.order {
+					r.seq += 100
+				}
+				d.seq += 100
+			})
+		}
+	}},
 	{"law3/locations sort", "All goes in another order", func(b *broken) { b.all = b.reversed }},
 	{"law3", "a healed blob has an evil location", func(b *broken) {
 		healed := map[address]bool{}

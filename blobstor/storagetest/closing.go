@@ -10,7 +10,7 @@ import (
 
 // Law 10: after Close.
 var closing = []clause{
-	{"law10/every method is closed", reading, func(f *fixture) {
+	{"law10/every method is closed", closes, func(f *fixture) {
 		b := f.put(100)
 		s := f.ready()
 		f.ok("Close", s.Close())
@@ -28,7 +28,7 @@ var closing = []clause{
 		f.is("stream after Close", copyIn(f, s, b), blobstor.ErrClosed)
 		f.endsClosed(s)
 	}},
-	{"law10/idle reader", reading, func(f *fixture) {
+	{"law10/idle reader", closes, func(f *fixture) {
 		b := f.put(100_000)
 		s := f.ready()
 		r := f.reader(s, b)
@@ -60,7 +60,7 @@ var closing = []clause{
 			f.lists(s, nil)
 		}
 	}},
-	{"law10/loop over All", reading, func(f *fixture) {
+	{"law10/loop over All", closes, func(f *fixture) {
 		f.puts(5)
 		s := f.ready()
 		n := 0
@@ -103,6 +103,34 @@ var closing = []clause{
 		if f.h.Reopen != nil {
 			f.hasAll(f.reopen(), kept)
 		}
+	}},
+	{"law10/close beside reads", writing, func(f *fixture) {
+		blobs := f.puts(10)
+		s := f.ready()
+		closed := func(err error) error {
+			if errors.Is(err, blobstor.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		read := repeat(20, func() error {
+			for _, b := range blobs {
+				if err := closed(whole(f, s, b)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		list := repeat(20, func() error {
+			for _, err := range s.All(f.ctx, "") {
+				if closed(err) != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		f.ok("Close beside reads", f.await("Close beside reads", func() error { return together(read, read, list, s.Close) }))
+		f.endsClosed(s)
 	}},
 	{"law10/close and reopen", once, func(f *fixture) {
 		blobs := f.puts(5)

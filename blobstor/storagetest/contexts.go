@@ -13,7 +13,7 @@ import (
 
 // Law 9: contexts.
 var contexts = []clause{
-	{"law9/cancelled before a read", reading, func(f *fixture) {
+	{"law9/cancelled before a read", writing, func(f *fixture) {
 		b := f.put(100)
 		s := f.ready()
 		for name, ctx := range ended() {
@@ -62,7 +62,7 @@ var contexts = []clause{
 		f.has(s, kept)
 		f.lists(s, []blob{kept})
 	}},
-	{"law9/cancelled in the loop", reading, func(f *fixture) {
+	{"law9/cancelled in the loop", writing, func(f *fixture) {
 		f.puts(6)
 		s := f.ready()
 		ctx, cancel := context.WithCancel(f.ctx)
@@ -83,7 +83,7 @@ var contexts = []clause{
 			f.Fatalf("All whose context ended in the first step took %d, want 2", n)
 		}
 	}},
-	{"law9/cancelled reader", reading, func(f *fixture) {
+	{"law9/cancelled reader", writing, func(f *fixture) {
 		b := f.put(3000)
 		s := f.ready()
 		ctx, cancel := context.WithCancel(f.ctx)

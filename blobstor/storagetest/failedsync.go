@@ -1,8 +1,6 @@
 package storagetest
 
 import (
-	"errors"
-
 	"github.com/granary-store/granary/blobstor"
 )
 
@@ -45,13 +43,15 @@ var failedSync = []clause{
 		heal := f.failSync()
 		defer heal()
 		b := f.new(3000)
-		for range 3 {
+		put := func(s blobstor.Storage) error {
 			_, err := s.Put(f.ctx, b.addr, b.data)
-			f.failed("Put", err)
+			return err
+		}
+		for range 3 {
+			f.failed("Put", put(s))
 		}
 		heal()
-		s = f.healed(s)
-		f.putTo(s, &b)
+		s = f.healed(s, put)
 		f.has(s, b)
 		f.has(f.powerLoss(), b)
 	}},
@@ -63,9 +63,11 @@ var failedSync = []clause{
 		_, err := s.Put(f.ctx, b.addr, b.data)
 		f.failed("Put", err)
 		heal()
-		s = f.healed(s)
 		later := f.new(500)
-		f.putTo(s, &later)
+		s = f.healed(s, func(s blobstor.Storage) error {
+			_, err := s.Put(f.ctx, later.addr, later.data)
+			return err
+		})
 		kept = append(kept, later)
 		f.lacks(s, b)
 		f.lists(s, kept)
@@ -80,12 +82,16 @@ var failedSync = []clause{
 		heal := f.failSync()
 		f.failed("Delete", s.Delete(f.ctx, b.addr, b.at))
 		heal()
-		s = f.healed(s)
-		err := s.Delete(f.ctx, b.addr, b.at)
-		if !errors.Is(err, blobstor.ErrNotFound) {
-			f.ok("Delete after a failed one", err)
+		if err := whole(f, s, b); err != nil {
+			f.is("Get after a failed Delete", err, blobstor.ErrNotFound)
 		}
+		s = f.healed(s, func(s blobstor.Storage) error { return maybe(s.Delete(f.ctx, b.addr, b.at)) })
+		f.lacks(s, b)
 		f.lacks(f.powerLoss(), b)
+	}},
+	{"law13/syncs fail beside writers", once, func(f *fixture) {
+		heal := func() {}
+		f.beside(func() { heal = f.failSync() }, func() { heal() }, blobstor.ErrFailed)
 	}},
 }
 
@@ -95,18 +101,14 @@ func (f *fixture) failSync() (heal func()) {
 	return f.h.FailSync(f, f.raw)
 }
 
-// healed returns the storage once it takes writes again: at once, or after a reopen where it went read-only.
-func (f *fixture) healed(s blobstor.BlobStor) blobstor.BlobStor {
+// healed repeats a write once syncs work again: it succeeds, or what went read-only takes it after a reopen.
+func (f *fixture) healed(s blobstor.BlobStor, write func(blobstor.Storage) error) blobstor.BlobStor {
 	f.Helper()
-	probe := f.new(10)
-	_, err := s.Put(f.ctx, probe.addr, probe.data)
-	if err != nil {
-		f.is("Put after a failed sync", err, blobstor.ErrFailed)
+	if err := write(s); err != nil {
+		f.is("write after a failed sync", err, blobstor.ErrFailed)
 		s = f.reopen()
-		_, err = s.Put(f.ctx, probe.addr, probe.data)
-		f.ok("Put after a reopen", err)
+		f.ok("write after a reopen", write(s))
 	}
-	f.ok("Delete after a failed sync", s.Delete(f.ctx, probe.addr, ""))
 	return s
 }
 

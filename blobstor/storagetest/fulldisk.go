@@ -108,6 +108,56 @@ var fullDisk = []clause{
 		}
 		f.lists(s, kept)
 	}},
+	{"law12/room comes and goes beside writers", once, func(f *fixture) {
+		release := func() {}
+		f.beside(func() { release = f.full() }, func() { release() }, blobstor.ErrNoSpace)
+	}},
+}
+
+// beside lets writers put while a trouble comes and goes, which they may see as err and nothing else. Then, and
+// after a loss of power, all is there that was acknowledged, and the rest is whole or not there.
+func (f *fixture) beside(come, goes func(), trouble error) {
+	f.Helper()
+	s := f.ready()
+	const writers, each = 4, 15
+	blobs := make([]blob, writers*each)
+	for i := range blobs {
+		blobs[i] = f.new(i * 50)
+	}
+	come() // a missing hook skips here
+	goes()
+	acked := make([]bool, len(blobs))
+	work := make([]func() error, writers)
+	for w := range work {
+		work[w] = func() error {
+			for i := w * each; i < (w+1)*each; i++ {
+				switch i % each { // the first writer brings trouble and ends it, amid the others
+				case 5:
+					if w == 0 {
+						come()
+					}
+				case 10:
+					if w == 0 {
+						goes()
+					}
+				}
+				_, err := s.Put(f.ctx, blobs[i].addr, blobs[i].data)
+				if acked[i] = err == nil; err != nil && !errors.Is(err, trouble) {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	f.ok("puts", f.await("puts in trouble", func() error { return together(work...) }))
+	for _, s := range []func() blobstor.BlobStor{f.again, f.powerLoss} {
+		s := s()
+		for i, b := range blobs {
+			if err := whole(f, s, b); err != nil && (acked[i] || !errors.Is(err, blobstor.ErrNotFound)) {
+				f.Fatalf("Get after trouble, Put said yes: %v: %v", acked[i], err)
+			}
+		}
+	}
 }
 
 func (f *fixture) full() (release func()) {

@@ -42,7 +42,7 @@ var integrity = []clause{
 		more := f.put(40)
 		f.has(s, more)
 	}},
-	{"law5/damage is a fault", reading, func(f *fixture) {
+	{"law5/damage is a fault", writing, func(f *fixture) {
 		b := f.put(900)
 		s := f.ready()
 		f.damage(b)

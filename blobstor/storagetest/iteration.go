@@ -12,7 +12,7 @@ var iteration = []clause{
 		blobs := f.puts(40)
 		f.lists(f.ready(), blobs)
 	}},
-	{"law7/may be left early", reading, func(f *fixture) {
+	{"law7/may be left early", closes, func(f *fixture) {
 		blobs := f.puts(8)
 		s := f.ready()
 		for stop := range blobs {
@@ -76,7 +76,7 @@ var iteration = []clause{
 	{"law7/unusable location starts over", reading, func(f *fixture) {
 		blobs := f.puts(7)
 		s := f.ready()
-		for _, after := range []blobstor.Location{"?", "nowhere/", "\xff", blobstor.Location(make([]byte, 999))} {
+		for _, after := range []blobstor.Location{"?", "lost/", "\xff", blobstor.Location(make([]byte, 999))} {
 			if got := f.inOrder(s, after); len(got) != len(blobs) {
 				f.Fatalf("All behind the unusable location %.20q yielded %d blobs, want %d", after, len(got), len(blobs))
 			}
@@ -88,6 +88,15 @@ var iteration = []clause{
 		s := f.reopen()
 		for i, info := range order {
 			f.covers("All after reopen", f.inOrder(s, info.Location), order[i+1:])
+		}
+	}},
+	{"law7/many blobs", once, func(f *fixture) {
+		s := f.ready()
+		blobs := f.batch(s, 600) // more than a storage would list in one piece
+		f.lists(s, blobs)
+		order := f.inOrder(s, "")
+		for i := 0; i < len(order); i += 37 {
+			f.covers("All", f.inOrder(s, order[i].Location), order[i+1:])
 		}
 	}},
 	{"law7/delete in the loop", writing, func(f *fixture) {

@@ -39,6 +39,18 @@ var locations = []clause{
 			last = info.Location
 		}
 	}},
+	{"law3/a location lasts", once, func(f *fixture) {
+		blobs := f.puts(8)
+		before := f.list(f.ready(), "")
+		s := f.reopen()
+		for _, b := range blobs {
+			info, err := s.Stat(f.ctx, b.addr, b.at)
+			f.ok("Stat", err)
+			if info != before[b.addr] {
+				f.Fatalf("a reopen changed %+v to %+v", before[b.addr], info)
+			}
+		}
+	}},
 	{"law3/garbage locations", reading, func(f *fixture) {
 		b, other := f.put(700), f.put(800)
 		missing := f.new(1)

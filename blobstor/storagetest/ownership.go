@@ -53,7 +53,7 @@ var ownership = []clause{
 		f.ok("Commit", err)
 		f.has(s, b)
 	}},
-	{"law8/result of get is the caller's", reading, func(f *fixture) {
+	{"law8/result of get is the caller's", writing, func(f *fixture) {
 		b := f.put(3000)
 		s := f.ready()
 		first, err := s.Get(f.ctx, b.addr, b.at, nil)
@@ -68,7 +68,7 @@ var ownership = []clause{
 		mangle(part)
 		f.has(s, b)
 	}},
-	{"law8/get appends", reading, func(f *fixture) {
+	{"law8/get appends", writing, func(f *fixture) {
 		blobs := append(f.puts(3), f.put(70_000))
 		s := f.ready()
 		for _, b := range blobs {
@@ -80,7 +80,7 @@ var ownership = []clause{
 			}
 		}
 	}},
-	{"law8/nil is allocated exactly", reading, func(f *fixture) {
+	{"law8/nil is allocated exactly", writing, func(f *fixture) {
 		blobs := append(f.puts(3), f.put(70_001))
 		s := f.ready()
 		for _, b := range blobs {
@@ -92,7 +92,7 @@ var ownership = []clause{
 			}
 		}
 	}},
-	{"law8/failed get returns dst", reading, func(f *fixture) {
+	{"law8/failed get returns dst", writing, func(f *fixture) {
 		s := f.ready()
 		got, err := s.Get(f.ctx, f.addr(), "", []byte("abc"))
 		f.is("Get of a missing blob", err, blobstor.ErrNotFound)

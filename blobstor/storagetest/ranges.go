@@ -37,7 +37,7 @@ var ranges = []clause{
 			f.checkRange(s, b, f.rng.Int64N(n+2), f.rng.Int64N(n+2))
 		}
 	}},
-	{"law6/huge length costs no memory", reading, func(f *fixture) {
+	{"law6/huge length costs no memory", writing, func(f *fixture) {
 		b := f.put(1000)
 		s := f.ready()
 		for _, n := range []int64{1 << 40, 1 << 62, math.MaxInt64 - 10, math.MaxInt64} {
@@ -45,7 +45,7 @@ var ranges = []clause{
 			f.is("GetRange of a huge length", err, blobstor.ErrOutOfRange)
 		}
 	}},
-	{"law6/out of range is a refusal", reading, func(f *fixture) {
+	{"law6/out of range is a refusal", writing, func(f *fixture) {
 		b := f.put(10)
 		s := f.ready()
 		_, size, err := blobstor.ReadRange(f.ctx, s, b.addr, b.at, make([]byte, 5), int64(len(b.data))+1)

@@ -51,7 +51,7 @@ var readers = []clause{
 			f.same(got.Bytes(), b.data)
 		}
 	}},
-	{"law6/position of a reader", reading, func(f *fixture) {
+	{"law6/position of a reader", closes, func(f *fixture) {
 		b := f.put(5000)
 		s := f.ready()
 		r := f.reader(s, b)
@@ -75,7 +75,7 @@ var readers = []clause{
 		f.ok("Seek", err)
 		f.writesTo(r, b.data)
 	}},
-	{"law6/reader shared by goroutines", reading, func(f *fixture) {
+	{"law6/reader shared by goroutines", closes, func(f *fixture) {
 		b := f.put(150_000)
 		s := f.ready()
 		r := f.reader(s, b)
@@ -94,7 +94,22 @@ var readers = []clause{
 		n := len(b.data)
 		f.ok("ReadAt at once", together(at(0), at(n/3), at(n/2), at(n/5), at(n/7)))
 	}},
-	{"law6/writer that fails", reading, func(f *fixture) {
+	{"law6/reader of a deleted blob", writing, func(f *fixture) {
+		s := f.ready()
+		b := f.put(100_000)
+		r := f.reader(s, b)
+		f.ok("Delete", s.Delete(f.ctx, b.addr, b.at))
+		f.puts(5)
+		// It may read on or notice, but never see what came after.
+		got, err := io.ReadAll(r)
+		if err == nil {
+			f.same(got, b.data)
+		} else {
+			f.is("Read of a deleted blob", err, blobstor.ErrNotFound)
+			f.same(got, b.data[:len(got)])
+		}
+	}},
+	{"law6/writer that fails", closes, func(f *fixture) {
 		b := f.put(100_000)
 		s := f.ready()
 		r := f.reader(s, b)
@@ -102,7 +117,7 @@ var readers = []clause{
 		_, err := r.WriteTo(failingWriter{broken})
 		f.is("WriteTo into a writer that fails", err, broken)
 	}},
-	{"law6/closed reader", reading, func(f *fixture) {
+	{"law6/closed reader", closes, func(f *fixture) {
 		b := f.put(1000)
 		s := f.ready()
 		r := f.reader(s, b)

@@ -68,7 +68,8 @@ type clause struct {
 
 var (
 	once    = []view{shown}                             // nothing optional is used
-	writing = []view{shown, hidden}                     // batches or streams write
+	writing = []view{shown, hidden}                     // batches or streams are used
+	closes  = []view{shown, hidden, readOnly}           // the state of the storage matters
 	reading = []view{shown, hidden, reopened, readOnly} // after ready only reads
 )
 
