@@ -71,7 +71,7 @@ func (o *object) stream(ctx context.Context, s blobstor.BlobStor) error {
 	}
 	defer w.Close() // discards the blob unless it was committed
 	id, sum := sha256.New(), sha256.New()
-	io.WriteString(id, o.name+"\x00")
+	id.Write([]byte(o.name + "\x00"))
 	if _, err := io.Copy(io.MultiWriter(w, id, sum), f); err != nil {
 		return err
 	}

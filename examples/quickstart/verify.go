@@ -33,14 +33,16 @@ func (o *object) verify(ctx context.Context, s blobstor.BlobStor) error {
 	return nil
 }
 
+var errNotGone = errors.New("deleted, but the store does not say so")
+
 // verifyGone looks for a deleted object, with its old location and without.
 func (o *object) verifyGone(ctx context.Context, s blobstor.BlobStor) error {
 	for _, at := range []blobstor.Location{o.at, ""} {
 		if _, err := s.Stat(ctx, o.addr, at); !errors.Is(err, blobstor.ErrNotFound) {
-			return fmt.Errorf("deleted, but Stat says: %v", err)
+			return errors.Join(errNotGone, err)
 		}
 		if _, err := s.Get(ctx, o.addr, at, nil); !errors.Is(err, blobstor.ErrNotFound) {
-			return fmt.Errorf("deleted, but Get says: %v", err)
+			return errors.Join(errNotGone, err)
 		}
 	}
 	return nil
