@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/granary-store/granary/blobstor"
@@ -26,46 +27,61 @@ type dirs struct {
 
 type dirRef struct {
 	*durable.Dir
-	key   dirKey
-	users int    // guarded by dirs.mu, as is used
-	used  uint64 // clock of the last use
+	key     dirKey
+	lasting atomic.Bool // its name is durable
+	users   int         // guarded by dirs.mu, as is used
+	used    uint64      // clock of the last use
 }
 
 func newDirs(root *durable.Dir) *dirs {
 	return &dirs{root: &dirRef{Dir: root}, open: map[dirKey]*dirRef{}}
 }
 
-// get returns an open directory, which the caller must put back. With create a missing one is made, durably.
+// get returns an open directory, which the caller must put back. With create the directory is made if it is
+// missing, and its name is durable, which another use of it may not have cared for.
 func (d *dirs) get(key dirKey, create bool) (*dirRef, error) {
 	if key == rootKey {
 		return d.root, nil
 	}
-	if ref := d.use(key, nil); ref != nil {
+	ref := d.use(key, nil)
+	if ref != nil && (ref.lasting.Load() || !create) {
 		return ref, nil
 	}
-	dir, err := d.openDir(key, create)
+	dir, err := d.reach(key, ref == nil, create)
 	if tooManyFiles(err) && d.shrink() {
-		dir, err = d.openDir(key, create)
+		dir, err = d.reach(key, ref == nil, create)
 	}
 	if err != nil {
+		if ref != nil {
+			d.put(ref)
+		}
 		return nil, levelError(key, err)
 	}
-	ref := d.use(key, dir)
-	if ref.Dir != dir {
-		return ref, dir.Close() // Another call was faster.
+	if ref == nil {
+		if ref = d.use(key, dir); ref.Dir != dir {
+			dir.Close() // Another call was faster, and nothing was done with this one.
+		}
+	}
+	if create {
+		ref.lasting.Store(true)
 	}
 	return ref, nil
 }
 
-// openDir opens or makes a directory through its parent.
-func (d *dirs) openDir(key dirKey, create bool) (*durable.Dir, error) {
+// reach goes to a directory through its parent, to make it there and to open it, or only one of the two.
+func (d *dirs) reach(key dirKey, open, create bool) (*durable.Dir, error) {
 	parent, err := d.get(key.parent(), create)
 	if err != nil {
 		return nil, err
 	}
 	defer d.put(parent)
 	if create {
-		return parent.Mkdir(key.name())
+		if err := parent.MakeDirs(key.name()); err != nil {
+			return nil, err
+		}
+	}
+	if !open {
+		return nil, nil
 	}
 	return parent.Sub(key.name())
 }

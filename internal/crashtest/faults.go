@@ -22,6 +22,7 @@ type Faults struct {
 
 	mu     sync.Mutex
 	faults []*Fault
+	hits   int
 }
 
 // Add arms a fault. Faults count independently of each other.
@@ -29,6 +30,13 @@ func (f *Faults) Add(fault Fault) {
 	f.mu.Lock()
 	f.faults = append(f.faults, &fault)
 	f.mu.Unlock()
+}
+
+// Hits returns how many operations were failed so far.
+func (f *Faults) Hits() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hits
 }
 
 // Clear disarms all faults.
@@ -67,6 +75,9 @@ func (f *Faults) turn(op durable.Op, path string) (err error) {
 			err = a.Err
 		}
 		a.N--
+	}
+	if err != nil {
+		f.hits++
 	}
 	return err
 }

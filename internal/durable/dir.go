@@ -19,8 +19,8 @@ type Dir struct {
 	path string
 	sync sharedSync
 
-	levels sync.Mutex      // guards lasting, and is held while levels are made, so that one caller makes them
-	made   map[string]bool // subdirectories whose names this Dir has synced
+	levels sync.Mutex      // guards made, and is held while directories are made, so that one caller makes them
+	made   map[string]bool // names that were there before a sync of this Dir
 }
 
 // OpenDir opens an existing directory. tap is nil outside tests.
@@ -63,7 +63,7 @@ func (d *Dir) Mkdir(name string) (*Dir, error) {
 
 // MakeDirs makes the directories that are missing, with one sync of d for all of them. That a directory exists
 // does not prove its name durable, for another process may have made it and died; so d is synced the first time
-// it meets a name.
+// it meets a name, which covers all names that are there by then.
 func (d *Dir) MakeDirs(names ...string) error {
 	d.levels.Lock()
 	defer d.levels.Unlock()
@@ -80,6 +80,13 @@ func (d *Dir) MakeDirs(names ...string) error {
 		if err := d.mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+	}
+	if len(d.made) == 0 {
+		all, err := d.Names()
+		if err != nil {
+			return err
+		}
+		fresh = append(fresh, all...)
 	}
 	if err := d.Sync(); err != nil {
 		return err
