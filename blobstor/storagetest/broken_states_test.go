@@ -183,7 +183,7 @@ var brokenFullDisk = []mistake{
 	{"law12/refused", "a refused blob comes back", func(b *broken) {
 		refused := map[address][]byte{}
 		onFull(func(_ *broken, addr address, data []byte, err error) error {
-			refused[addr] = bytes.Clone(data)
+			b.edit(func(*disk) { refused[addr] = bytes.Clone(data) })
 			return err
 		})(b)
 		b.reopened = func(bool) {
@@ -252,7 +252,7 @@ var brokenFailedSync = []mistake{
 	{"law13", "a failed blob comes back", func(b *broken) {
 		failed := map[address][]byte{}
 		onFailedSync(func(_ *broken, addr address, data []byte, err error) error {
-			failed[addr] = bytes.Clone(data)
+			b.edit(func(*disk) { failed[addr] = bytes.Clone(data) })
 			return err
 		})(b)
 		b.reopened = func(bool) {

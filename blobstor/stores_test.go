@@ -1,0 +1,57 @@
+package blobstor_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/granary-store/granary/blobovnicza"
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/blobstor/storagetest"
+	"github.com/granary-store/granary/fstree"
+)
+
+// onDisk is the router as a program wires it: small blobs in a blobovnicza tree, large ones in an fstree. Loss of
+// power, damage and faults are proven by the storages themselves and, for the router, over memory storages.
+type onDisk struct {
+	*blobstor.Router
+	dir string
+}
+
+func openOnDisk(tb testing.TB, dir string, readOnly bool) *onDisk {
+	tb.Helper()
+	small, err := blobovnicza.Open(filepath.Join(dir, "small"), &blobovnicza.Options{
+		Create: !readOnly, ReadOnly: readOnly, MaxBlob: 3000,
+	})
+	must(tb, err)
+	large, err := fstree.Open(filepath.Join(dir, "large"), &fstree.Options{
+		Create: !readOnly, ReadOnly: readOnly, MaxSize: 1 << 20,
+		Depth: -1, // the suite makes a hundred stores, and directories cost more than blobs
+	})
+	must(tb, err)
+	r, err := blobstor.New(
+		// The storage's own limit is below the route's, so that some blobs fall through.
+		blobstor.Route{Name: "small", MaxSize: 4096, Storage: small},
+		blobstor.Route{Name: "large", Storage: large},
+	)
+	must(tb, err)
+	tb.Cleanup(func() { r.Close() })
+	return &onDisk{r, dir}
+}
+
+func TestStoresConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real syncs take time")
+	}
+	again := func(readOnly bool) func(testing.TB, blobstor.Storage) blobstor.Storage {
+		return func(tb testing.TB, s blobstor.Storage) blobstor.Storage {
+			must(tb, s.Close())
+			return openOnDisk(tb, s.(*onDisk).dir, readOnly)
+		}
+	}
+	storagetest.Test(t, storagetest.Harness{
+		Limit:    1 << 20,
+		New:      func(tb testing.TB) blobstor.Storage { return openOnDisk(tb, tb.TempDir(), false) },
+		Reopen:   again(false),
+		ReadOnly: again(true),
+	})
+}
