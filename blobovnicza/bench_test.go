@@ -136,24 +136,30 @@ func granaryReads(s *Tree, locations []blobstor.Location) contestant {
 
 // preadReads reads the bytes that granary's records have, and verifies the checksum: what a get cannot do without.
 func preadReads(b *testing.B, s *Tree, locations []blobstor.Location) contestant {
+	type source struct {
+		f    *os.File
+		off  int64
+		seed uint32
+	}
 	files := map[uint32]*os.File{}
 	for _, f := range *s.leaves[0].files.Load() {
 		open, err := os.Open(filepath.Join(leafPath(filepath.Join(filled.dir, "granary"), s, 0), dataName(f.number)))
 		check(b, err)
 		files[f.number] = open
 	}
-	places := make([]place, len(locations))
+	sources := make([]source, len(locations))
 	for i, at := range locations {
-		_, places[i], _ = parseLocation(at)
+		_, p, _ := parseLocation(at)
+		sources[i] = source{files[p.file], p.off, fileSeed(s.storeID, 0, p.file)}
 	}
 	return contestant{get: func() readFunc {
 		buf := make([]byte, recordSize(kindPut, 4096))
 		return func(n int) error {
-			p := places[blobAt(n)]
-			if _, err := files[p.file].ReadAt(buf, p.off); err != nil {
+			from := &sources[blobAt(n)]
+			if _, err := from.f.ReadAt(buf, from.off); err != nil {
 				return err
 			}
-			h, ok := parseHeader(buf, fileSeed(s.storeID, 0, p.file), p.off)
+			h, ok := parseHeader(buf, from.seed, from.off)
 			if !ok || !verifyBlocks(&h, buf[headerSize:headerSize+4096], buf[headerSize+4096:]) {
 				return blobstor.ErrCorrupt
 			}
