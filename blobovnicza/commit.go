@@ -17,11 +17,12 @@ const (
 
 // writer is the state of a leaf's committer. Only the leader touches it, and replay before the first one.
 type writer struct {
-	commit uint64 // number of the last attempt
-	synced int64  // the active file is synced up to here
-	next   uint32 // number of the next file
-	limit  int64  // bytes at which the active file is full
-	failed error  // why the active file takes no writes; the next file lifts it
+	commit   uint64 // number of the last attempt
+	synced   int64  // the active file is synced up to here
+	next     uint32 // number of the next file
+	limit    int64  // bytes at which the active file is full
+	unproven bool   // records were written since the last manifest
+	failed   error  // why the active file takes no writes; the next file lifts it
 
 	out  appender
 	ops  []*op               // accepted of the group
@@ -115,6 +116,7 @@ func (l *leaf) store(ops []*op) (spent time.Duration, err error) {
 	f := l.active()
 	start := f.end.Load()
 	l.commit++
+	l.unproven = true
 	end, err := l.write(f, ops, start)
 	if err != nil {
 		return 0, l.cutBack(f, start, err)

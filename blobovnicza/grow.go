@@ -27,7 +27,7 @@ func (l *leaf) startNext() error {
 	whole := l.failed == nil
 	files = append(files, f)
 	l.files.Store(&files)
-	l.failed, l.synced, l.limit = nil, f.end.Load(), l.fileLimit(files)
+	l.failed, l.unproven, l.synced, l.limit = nil, false, f.end.Load(), l.fileLimit(files)
 	if whole {
 		l.seal(last, list)
 	}
@@ -51,7 +51,7 @@ func (l *leaf) create(list []listed) (*file, error) {
 	l.next++
 	l.commit++
 	f := &file{number: number, seed: fileSeed(l.tree.storeID, l.id, number), records: 1}
-	record := manifestRecord(list, f.seed, 0, l.commit)
+	record := manifestRecord(list, f.seed, 0, 0, l.commit)
 	temp, err := l.dir.Temp()
 	if err != nil {
 		return nil, err
@@ -79,20 +79,45 @@ func (l *leaf) create(list []listed) (*file, error) {
 // seal ends a full file with a manifest that lists the file itself: whoever finds it last in a leaf knows that
 // its successor was lost. The successor's manifest does not count it, and nothing depends on its success.
 func (l *leaf) seal(f *file, list []listed) {
-	end := f.end.Load()
-	_, err := f.f.WriteAt(manifestRecord(list, f.seed, end, l.commit), end)
-	if err == nil && !l.tree.opts.NoSync {
-		err = f.f.Datasync()
-	}
-	if err != nil {
+	if err := l.endWith(f, list); err != nil {
 		l.tree.log.Warn("file not sealed", "leaf", l.id, "file", f.number, "err", err)
 	}
 }
 
+// settle ends the active file with a manifest before it is closed. It proves that all before it was synced: what
+// is unreadable at the next Open is damage and not a torn commit. On a full disk that proof is done without.
+func (l *leaf) settle() error {
+	if !l.unproven || l.failed != nil || l.tree.opts.ReadOnly {
+		return nil
+	}
+	files := *l.files.Load()
+	last := len(files) - 1
+	err := l.endWith(files[last], l.listing(files[:last]))
+	if noSpace(err) {
+		return nil
+	}
+	return err
+}
+
+// endWith writes a manifest behind the end of a file that has been synced that far, and syncs it.
+func (l *leaf) endWith(f *file, list []listed) error {
+	if l.tree.opts.NoSync {
+		if err := f.f.Datasync(); err != nil {
+			return err
+		}
+	}
+	end := f.end.Load()
+	l.commit++
+	if _, err := f.f.WriteAt(manifestRecord(list, f.seed, end, end, l.commit), end); err != nil {
+		return err
+	}
+	return f.f.Datasync()
+}
+
 // manifestRecord encodes a manifest as the record at off.
-func manifestRecord(list []listed, seed uint32, off int64, commit uint64) []byte {
+func manifestRecord(list []listed, seed uint32, off, synced int64, commit uint64) []byte {
 	payload := appendManifest(nil, list)
-	h := header{kind: kindManifest, length: uint32(len(payload)), synced: off, commit: commit}
+	h := header{kind: kindManifest, length: uint32(len(payload)), synced: synced, commit: commit}
 	b := appendHeader(nil, &h, seed, off)
 	b = append(b, payload...)
 	return appendTrailer(b, &h, payload)

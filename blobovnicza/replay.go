@@ -245,6 +245,7 @@ func (l *leaf) settleActive(f *file, s *scan) error {
 		}
 	}
 	f.end.Store(s.end)
+	l.unproven = len(s.records) == 0 || s.records[len(s.records)-1].kind != kindManifest
 	l.commit, l.synced, l.next = s.commit, s.end, f.number+1
 	if !changed || l.tree.readOnly.Load() {
 		return nil

@@ -62,7 +62,7 @@ func open(dir string, opts *Options, tap durable.Tap) (*Tree, error) {
 	}
 	t.storeID = t.store.ID
 	if err := t.openLeaves(); err != nil {
-		t.closeLeaves()
+		err = errors.Join(err, t.closeLeaves())
 		return nil, blobstor.Wrap("open", blobstor.Address{}, "", errors.Join(err, t.store.Close()))
 	}
 	return t, nil
@@ -144,12 +144,13 @@ func (t *Tree) closeLeaves() error {
 	var err error
 	for _, l := range t.leaves {
 		l.commits.Close()
-		err = errors.Join(err, l.closeFiles(), l.dir.Close())
+		err = errors.Join(err, l.settle(), l.closeFiles(), l.dir.Close())
 	}
 	return err
 }
 
-// Close waits for the calls that run, then releases the store. All that was acknowledged is durable already.
+// Close waits for the calls that run, then releases the store. All that was acknowledged is durable already, with
+// NoSync it is then.
 func (t *Tree) Close() error {
 	t.calls.Lock()
 	defer t.calls.Unlock()
