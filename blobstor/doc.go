@@ -12,11 +12,12 @@
 //  1. Durable. When Put, Commit, Delete or an item of a batch reports nil, it holds after power loss, unless
 //     the storage was opened without syncs. Data first, then name, then acknowledge: nothing is visible
 //     under its name before it is whole.
-//  2. Immutable. An address names one content for ever, also across delete and re-put. Put of a stored
-//     address changes nothing: it reads the stored copy once and returns nil only when that copy and its name
-//     are durable; a damaged copy is healed.
+//  2. Immutable. An address names one content for ever, also across delete and re-put; any verified copy of it
+//     may be returned. Put of a stored address changes nothing: it reads the stored copy once and returns nil
+//     only when that copy and its name are durable; a damaged copy is healed.
 //  3. Location is a hint. An empty, stale, foreign or garbage location costs time, never correctness. Only
 //     compaction and healing change one; Stat returns the current one. A hint never brings back a deleted blob.
+//     Locations sort in the order of All.
 //  4. NotFound is a fact. [ErrNotFound] is returned only when every place was looked at. If one could not be,
 //     the error is that one's. While addresses may have been lost to damage, misses are [ErrCorrupt];
 //     Delete then still records the removal and Put the blob, and both return nil.
@@ -27,7 +28,8 @@
 //  7. Iteration. All may be left early and may run beside every other call. It yields every blob that was
 //     there throughout, once per run and storage, and holds no lock across yield. An error that carries an
 //     address or a location concerns one blob, and the iteration goes on; one without ends it. All(after)
-//     resumes behind a location that All yielded; across a resume a blob may come twice, never not at all.
+//     resumes behind a location that All yielded; across a resume a blob may come twice, never not at all; an
+//     unusable location starts over.
 //  8. Ownership. Put keeps no reference to its data; the result of Get is the caller's.
 //  9. Context. It is checked before work and while queued: a context error means that nothing happened.
 //     Once a commit has taken an operation its caller waits for the outcome. A stream is governed by the

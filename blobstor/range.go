@@ -53,6 +53,9 @@ func GetRange(ctx context.Context, s Storage, addr Address, at Location, off, n 
 	if off+n > size {
 		return nil, Wrap("get range", addr, at, ErrOutOfRange)
 	}
+	if n > math.MaxInt {
+		return nil, Wrap("get range", addr, at, ErrTooLarge) // for the memory of a 32-bit system
+	}
 	if n > firstRange {
 		p = append(make([]byte, 0, n), p[:got]...)[:n]
 		var more int

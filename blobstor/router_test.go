@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/blobstor/storagetest"
@@ -349,4 +351,33 @@ func TestRouterClose(t *testing.T) {
 	wantIs(t, err, blobstor.ErrClosed)
 	_, err = r.NewWriter(ctx, 1<<30)
 	wantIs(t, err, blobstor.ErrClosed)
+}
+
+// TestRouterCancelledInRoute: a route that did not answer in time leaves the question open, and the next route is
+// not asked with a context that is over.
+func TestRouterCancelledInRoute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		small, large := storagetest.NewFault(storagetest.NewMemory(0)), storagetest.NewFault(storagetest.NewMemory(0))
+		r := newRouter(t, blobstor.Route{Name: "small", MaxSize: 100, Storage: small}, blobstor.Route{Name: "large", Storage: large})
+		for _, m := range []storagetest.Method{storagetest.Get, storagetest.Stat, storagetest.ReadRange} {
+			small.Stall(m, 1)
+		}
+		for name, look := range map[string]func(context.Context) error{
+			"Get":       func(ctx context.Context) error { _, err := r.Get(ctx, address(1), "", nil); return err },
+			"NewReader": func(ctx context.Context) error { _, err := r.NewReader(ctx, address(1), ""); return err },
+			"GetRange": func(ctx context.Context) error {
+				_, err := blobstor.GetRange(ctx, r, address(1), "", 0, 1)
+				return err
+			},
+		} {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour) // of the bubble's own clock
+			err := look(ctx)
+			cancel()
+			wantIs(t, err, context.DeadlineExceeded)
+			wantNot(t, err, blobstor.ErrNotFound)
+			if n := large.Calls(storagetest.Get) + large.Calls(storagetest.Stat) + large.Calls(storagetest.ReadRange); n != 0 {
+				t.Errorf("%s asked the next route", name)
+			}
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/crc32"
@@ -236,7 +237,7 @@ func (m *Memory) All(ctx context.Context, after blobstor.Location) iter.Seq2[blo
 				if seq > d.seq {
 					seq = 0 // never given out: an unusable location starts over
 				}
-				i, _ := slices.BinarySearchFunc(d.order, seq+1, func(r *record, seq uint64) int { return int(r.seq) - int(seq) })
+				i, _ := slices.BinarySearchFunc(d.order, seq+1, func(r *record, seq uint64) int { return cmp.Compare(r.seq, seq) })
 				if found = i < len(d.order); found {
 					info, seq = d.order[i].info(), d.order[i].seq
 				}
