@@ -27,7 +27,7 @@ func crashSize(n int) int { return n * 7919 % 150_000 }
 // TestCrash kills a process that puts and deletes, and checks what it had acknowledged. This shows what the death
 // of a process does; what a loss of power does is shown with a model, in TestPowerLoss.
 func TestCrash(t *testing.T) {
-	cycles := 40
+	cycles := 30
 	if testing.Short() {
 		cycles = 6
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
@@ -160,7 +159,7 @@ func TestForeignEntries(t *testing.T) {
 	plant := func(n int, make func(path string) error) { check(t, make(pathOf(tree, address(n)))) }
 	plant(101, func(path string) error { return os.Mkdir(path, 0o700) })
 	plant(102, func(path string) error { return os.Symlink(pathOf(tree, address(1)), path) })
-	plant(103, func(path string) error { return syscall.Mkfifo(path, 0o600) })
+	plant(103, func(path string) error { return mkfifo(path) })
 	plant(104, func(path string) error { return os.WriteFile(path, []byte("hello"), 0o600) })
 	wrongDir := filepath.Join(dir, levelName(byte(tree.place(address(105)).key>>56)+1))
 	check(t, os.WriteFile(filepath.Join(wrongDir, place{addr: address(105)}.name()), nil, 0o600))

@@ -68,19 +68,6 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func streamedSize(tree *Tree, n, size int) error {
-	w, err := tree.NewWriter(ctx, -1)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if _, err := w.Write(content(n, size)); err != nil {
-		return err
-	}
-	_, err = w.Commit(address(n))
-	return err
-}
-
 func TestReadOnlyFileSystem(t *testing.T) {
 	root := mount(t, "size=4m")
 	dir := filepath.Join(root, "store")

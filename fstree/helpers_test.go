@@ -130,3 +130,17 @@ func files(t testing.TB, tree *Tree) (n int) {
 	}))
 	return n
 }
+
+// streamedSize stores the n-th blob by a writer of unknown size.
+func streamedSize(tree *Tree, n, size int) error {
+	w, err := tree.NewWriter(ctx, -1)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err := w.Write(content(n, size)); err != nil {
+		return err
+	}
+	_, err = w.Commit(address(n))
+	return err
+}

@@ -2,8 +2,8 @@ package durable
 
 import (
 	"errors"
+	"io"
 	"io/fs"
-	"os"
 	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
@@ -16,7 +16,7 @@ var ErrNotRegular = errors.New("not a regular file")
 type File struct {
 	o      *origin
 	d      *Dir
-	f      *os.File
+	f      sysFile
 	name   string
 	size   int64 // when it was opened
 	failed atomic.Pointer[error]
@@ -49,13 +49,12 @@ func (d *Dir) open(name string, how access) (*File, error) {
 	if err := d.o.before(op, d, name, nil); err != nil {
 		return nil, err
 	}
-	f, size, err := d.h.open(name, how)
-	if err != nil {
+	f := &File{o: d.o, d: d, name: name}
+	if err := d.h.open(name, how, f); err != nil {
 		return nil, pathError("open", name, err)
 	}
-	file := &File{o: d.o, d: d, f: f, name: name, size: size}
-	d.o.after(op, d, name, file)
-	return file, nil
+	d.o.after(op, d, name, f)
+	return f, nil
 }
 
 // Name returns the name under which the file was opened, a name of its own if it has none.
@@ -66,22 +65,22 @@ func (f *File) OpenSize() int64 { return f.size }
 
 // Size returns the file's length in bytes.
 func (f *File) Size() (int64, error) {
-	info, err := f.f.Stat()
-	if err != nil {
-		return 0, pathError("stat", f.name, err)
-	}
-	return info.Size(), nil
+	size, err := f.f.size()
+	return size, pathError("stat", f.name, err)
 }
 
 // Stat returns what the system knows of the file.
-func (f *File) Stat() (fs.FileInfo, error) { return f.f.Stat() }
+func (f *File) Stat() (fs.FileInfo, error) {
+	info, err := f.f.stat()
+	return info, pathError("stat", f.name, err)
+}
 
 // ReadAt is as in [io.ReaderAt].
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.o.before(OpRead, f.d, f.name, f); err != nil {
 		return 0, err
 	}
-	n, err := f.f.ReadAt(p, off)
+	n, err := f.PeekAt(p, off)
 	if err == nil {
 		f.o.after(OpRead, f.d, f.name, f)
 	}
@@ -89,18 +88,25 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // PeekAt is ReadAt behind the tap's back: a tap reads with it.
-func (f *File) PeekAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+func (f *File) PeekAt(p []byte, off int64) (int, error) {
+	n, err := f.f.readAt(p, off)
+	if err == io.EOF {
+		return n, err
+	}
+	return n, pathError("read", f.name, err)
+}
 
 // WriteAt writes all of p at off. Short writes are continued.
 func (f *File) WriteAt(p []byte, off int64) (int, error) {
 	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
 		return 0, err
 	}
-	n, err := f.f.WriteAt(p, off)
-	if err == nil {
-		f.o.after(OpWrite, f.d, f.name, f)
+	n, err := f.f.writeAt(p, off)
+	if err != nil {
+		return n, pathError("write", f.name, err)
 	}
-	return n, err
+	f.o.after(OpWrite, f.d, f.name, f)
+	return n, nil
 }
 
 // Write writes all of p at the file's position, behind what Write has written before.
@@ -108,11 +114,12 @@ func (f *File) Write(p []byte) (int, error) {
 	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
 		return 0, err
 	}
-	n, err := f.f.Write(p)
-	if err == nil {
-		f.o.after(OpWrite, f.d, f.name, f)
+	n, err := f.f.write(p)
+	if err != nil {
+		return n, pathError("write", f.name, err)
 	}
-	return n, err
+	f.o.after(OpWrite, f.d, f.name, f)
+	return n, nil
 }
 
 // Truncate sets the file's length in bytes.
@@ -120,8 +127,8 @@ func (f *File) Truncate(size int64) error {
 	if err := f.o.before(OpTruncate, f.d, f.name, f); err != nil {
 		return err
 	}
-	if err := f.f.Truncate(size); err != nil {
-		return err
+	if err := f.f.truncate(size); err != nil {
+		return pathError("truncate", f.name, err)
 	}
 	f.o.after(OpTruncate, f.d, f.name, f)
 	return nil
@@ -135,7 +142,7 @@ func (f *File) Datasync() error {
 	}
 	err := f.o.before(OpSync, f.d, f.name, f)
 	if err == nil {
-		err = datasync(f.f)
+		err = datasync(&f.f)
 	}
 	if err != nil {
 		err = blobstor.Failed(pathError("sync", f.name, err))
@@ -156,7 +163,7 @@ func (f *File) Err() error {
 
 // DropCache asks the system to forget cached pages that are on disk already, so that the next read comes from
 // there. It is a hint.
-func (f *File) DropCache() { dropCache(f.f) }
+func (f *File) DropCache() { dropCache(&f.f) }
 
 // Preallocate reserves room for size bytes without changing the length, so that a full disk shows early. Where
 // the system cannot do that it returns nil.
@@ -164,8 +171,8 @@ func (f *File) Preallocate(size int64) error {
 	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
 		return err
 	}
-	return pathError("allocate", f.name, preallocate(f.f, size))
+	return pathError("allocate", f.name, preallocate(&f.f, size))
 }
 
 // Close releases the file. It does not sync it.
-func (f *File) Close() error { return f.f.Close() }
+func (f *File) Close() error { return pathError("close", f.name, f.f.close()) }

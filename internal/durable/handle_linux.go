@@ -34,13 +34,14 @@ var accessFlags = [...]int{
 	exclusive: unix.O_RDWR | unix.O_NOFOLLOW | unix.O_CREAT | unix.O_EXCL,
 }
 
-func (h handle) open(name string, how access) (*os.File, int64, error) {
+// open opens a file into f.
+func (h handle) open(name string, how access, f *File) error {
 	fd, err := openat(h.fd, name, accessFlags[how])
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENXIO):
-		return nil, 0, ErrNotRegular
+		return ErrNotRegular
 	case err != nil:
-		return nil, 0, err
+		return err
 	}
 	var st unix.Stat_t
 	if err = noEINTR(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -48,9 +49,11 @@ func (h handle) open(name string, how access) (*os.File, int64, error) {
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, 0, err
+		return err
 	}
-	return os.NewFile(uintptr(fd), name), st.Size, nil
+	f.f.init(fd)
+	f.size = st.Size
+	return nil
 }
 
 func (h handle) mkdir(name string) error {

@@ -51,25 +51,27 @@ var accessFlags = [...]int{
 	exclusive: os.O_RDWR | os.O_CREATE | os.O_EXCL,
 }
 
-// open looks before it opens, for os.Root follows symbolic links inside the root.
-func (h handle) open(name string, how access) (*os.File, int64, error) {
+// open opens a file into f. It looks before it opens, for os.Root follows symbolic links inside the root.
+func (h handle) open(name string, how access, f *File) error {
 	before, err := h.root.Lstat(h.at(name))
-	if err == nil && !before.Mode().IsRegular() {
-		return nil, 0, ErrNotRegular
+	if err == nil && !before.Mode().IsRegular() && how != exclusive {
+		return ErrNotRegular
 	}
-	f, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
+	file, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	info, err := f.Stat()
+	info, err := file.Stat()
 	if err == nil && (!info.Mode().IsRegular() || before != nil && !os.SameFile(before, info)) {
 		err = ErrNotRegular
 	}
 	if err != nil {
-		f.Close()
-		return nil, 0, err
+		file.Close()
+		return err
 	}
-	return f, info.Size(), nil
+	f.f.init(file)
+	f.size = info.Size()
+	return nil
 }
 
 func (h handle) mkdir(name string) error { return h.root.Mkdir(h.at(name), 0o700) }

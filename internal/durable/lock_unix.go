@@ -3,7 +3,7 @@
 package durable
 
 import (
-	"os"
+	"errors"
 
 	"github.com/granary-store/granary/blobstor"
 	"golang.org/x/sys/unix"
@@ -11,19 +11,14 @@ import (
 
 // lock takes the lock or fails at once. It belongs to the open file, so that a second open in the same process
 // meets it too, and ends with it, also when the process dies.
-func lock(f *os.File, shared bool) error {
+func lock(f *sysFile, shared bool) error {
 	how := unix.LOCK_EX
 	if shared {
 		how = unix.LOCK_SH
 	}
-	for {
-		switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err {
-		case unix.EINTR:
-			continue
-		case unix.EWOULDBLOCK:
-			return blobstor.ErrInUse
-		default:
-			return pathError("lock", lockName, err)
-		}
+	err := f.do(func(fd int) error { return unix.Flock(fd, how|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return blobstor.ErrInUse
 	}
+	return pathError("lock", lockName, err)
 }

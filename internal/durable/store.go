@@ -133,7 +133,7 @@ func (s *Store) takeLock(shared bool) error {
 	if err != nil {
 		return err
 	}
-	if err = lock(f.f, shared); err != nil {
+	if err = lock(&f.f, shared); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	s.lock = f

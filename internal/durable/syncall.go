@@ -51,7 +51,7 @@ func (d *Dir) syncEntry(name string, files bool) error {
 	if err != nil {
 		return ignore(err, ErrNotRegular)
 	}
-	return errors.Join(datasync(f.f), f.Close())
+	return errors.Join(datasync(&f.f), f.Close())
 }
 
 func ignore(err, harmless error) error {

@@ -1,30 +1,21 @@
 package durable
 
 import (
-	"os"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
 
-func datasync(f *os.File) error {
-	for {
-		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
-			return err
-		}
-	}
+func datasync(f *sysFile) error { return f.do(unix.Fdatasync) }
+
+func dropCache(f *sysFile) {
+	_ = f.do(func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 }
 
-func dropCache(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
-
-func preallocate(f *os.File, size int64) error {
-	for {
-		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size)
-		switch err {
-		case unix.EINTR:
-			continue
-		case unix.EOPNOTSUPP, unix.ENOSYS:
-			return nil
-		}
-		return err
+func preallocate(f *sysFile, size int64) error {
+	err := f.do(func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, size) })
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return nil
 	}
+	return err
 }

@@ -2,11 +2,9 @@
 
 package durable
 
-import "os"
-
 // datasync is the strongest sync that the system has: Sync is F_FULLFSYNC on darwin.
-func datasync(f *os.File) error { return f.Sync() }
+func datasync(f *sysFile) error { return f.f.Sync() }
 
-func dropCache(*os.File) {}
+func dropCache(*sysFile) {}
 
-func preallocate(*os.File, int64) error { return nil }
+func preallocate(*sysFile, int64) error { return nil }

@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +31,7 @@ const tempPrefix = "tmp-"
 
 // tempName returns a name that no other temporary has: tmp-<nonce>-<number>.
 func (o *origin) tempName() string {
-	return fmt.Sprintf("%s%s-%x", tempPrefix, o.nonce, o.seq.Add(1))
+	return tempPrefix + o.nonce + "-" + strconv.FormatUint(o.seq.Add(1), 16)
 }
 
 // isTemp reports whether name is one that tempName makes, and whose nonce it bears.
@@ -70,11 +70,11 @@ func (d *Dir) Temp() (*Temp, error) {
 }
 
 func (d *Dir) namedTemp(name string) (*Temp, error) {
-	f, _, err := d.h.open(name, exclusive)
-	if err != nil {
+	f := &File{o: d.o, d: d, name: name}
+	if err := d.h.open(name, exclusive, f); err != nil {
 		return nil, err
 	}
-	return &Temp{File: &File{o: d.o, d: d, f: f, name: name}, inDir: name}, nil
+	return &Temp{File: f, inDir: name}, nil
 }
 
 // Link gives the file its final name in its directory, in one step and without replacing: if the name is there

@@ -4,7 +4,6 @@ package durable
 
 import (
 	"errors"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -26,35 +25,29 @@ func (d *Dir) newTemp(name string) (*Temp, error) {
 	if mode == modeNamed {
 		return d.namedTemp(name)
 	}
-	f, err := d.h.unnamed(name)
+	fd, err := d.h.unnamed()
 	if err != nil {
 		return nil, err
 	}
-	return &Temp{File: &File{o: d.o, d: d, f: f, name: name}}, nil
+	t := &Temp{File: &File{o: d.o, d: d, name: name}}
+	t.f.init(fd)
+	return t, nil
 }
 
-// unnamed makes a file without a name; name is for error texts.
-func (h handle) unnamed(name string) (*os.File, error) {
-	fd, err := openat(h.fd, ".", unix.O_TMPFILE|unix.O_RDWR)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
+// unnamed makes a file without a name.
+func (h handle) unnamed() (int, error) { return openat(h.fd, ".", unix.O_TMPFILE|unix.O_RDWR) }
 
 func (t *Temp) linkUnnamed(d *Dir, name string) error {
-	return linkFile(t.o.mode.Load(), t.f, d.h, name)
+	mode := t.o.mode.Load()
+	return t.f.do(func(fd int) error { return linkFile(mode, fd, d.h, name) })
 }
 
-func linkFile(mode uint32, f *os.File, to handle, name string) error {
-	fd := int(f.Fd())
-	return noEINTR(func() error {
-		if mode == modeEmpty {
-			return unix.Linkat(fd, "", to.fd, name, unix.AT_EMPTY_PATH)
-		}
-		proc := "/proc/self/fd/" + strconv.Itoa(fd)
-		return unix.Linkat(unix.AT_FDCWD, proc, to.fd, name, unix.AT_SYMLINK_FOLLOW)
-	})
+func linkFile(mode uint32, fd int, to handle, name string) error {
+	if mode == modeEmpty {
+		return unix.Linkat(fd, "", to.fd, name, unix.AT_EMPTY_PATH)
+	}
+	proc := "/proc/self/fd/" + strconv.Itoa(fd)
+	return unix.Linkat(unix.AT_FDCWD, proc, to.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 // tempMode returns the way of making temporaries. A failure that says nothing of the file system's abilities, as
@@ -81,15 +74,15 @@ func (o *origin) findMode(h handle) (uint32, error) {
 		return modeNamed, nil
 	}
 	name := o.tempName()
-	f, err := h.unnamed(name)
+	fd, err := h.unnamed()
 	if err != nil {
 		return named(err)
 	}
-	defer f.Close()
-	if err = linkFile(modeEmpty, f, h, name); err == nil {
+	defer unix.Close(fd)
+	if err = linkFile(modeEmpty, fd, h, name); err == nil {
 		return modeEmpty, h.remove(name)
 	}
-	if err = linkFile(modeProc, f, h, name); err == nil {
+	if err = linkFile(modeProc, fd, h, name); err == nil {
 		return modeProc, h.remove(name)
 	}
 	return named(err)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package fstree
+
+func spread(string) {}
