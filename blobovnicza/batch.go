@@ -13,7 +13,11 @@ func (t *Tree) PutBatch(ctx context.Context, items []blobstor.Item) error {
 			return true
 		}
 		o.hdr.kind, o.hdr.length, o.data = kindPut, uint32(len(item.Data)), item.Data
-		return l.preparePut(o)
+		if !l.preparePut(o) {
+			return false
+		}
+		item.Err = l.settled(ctx)
+		return true
 	}, func(item *blobstor.Item) {
 		item.Location, item.Err = t.Put(ctx, item.Address, item.Data)
 	})

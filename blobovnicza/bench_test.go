@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,6 +19,16 @@ const storeSize = 100_000
 
 // blobAt picks the n-th blob to read: a stride that shares no factor with storeSize.
 func blobAt(n int) int { return n * 7919 % storeSize }
+
+// inOrder returns all in the order in which they are read, so that the benchmarks measure the store's memory
+// accesses and not their own.
+func inOrder(all []blobstor.Location) []blobstor.Location {
+	ordered := make([]blobstor.Location, len(all))
+	for n := range all {
+		ordered[n] = blobstor.Location(strings.Clone(string(all[blobAt(n)])))
+	}
+	return ordered
+}
 
 var threadCounts = []int{1, 20, 100}
 
@@ -78,7 +89,7 @@ func fillGranary(b *testing.B, dir string) (*Tree, []blobstor.Location) {
 			locations[from+i] = items[i].Location
 		}
 	}
-	return s, locations
+	return s, inOrder(locations)
 }
 
 func fillBolt(b *testing.B, dir string) *bbolt.DB {
@@ -103,8 +114,7 @@ func granaryReads(s *Tree, locations []blobstor.Location) contestant {
 		get: func() readFunc {
 			var dst []byte
 			return func(n int) (err error) {
-				n = blobAt(n)
-				dst, err = s.Get(ctx, benchAddr(n), locations[n], dst[:0])
+				dst, err = s.Get(ctx, benchAddr(blobAt(n)), locations[n%storeSize], dst[:0])
 				return err
 			}
 		},
@@ -155,7 +165,7 @@ func preadReads(b *testing.B, s *Tree, locations []blobstor.Location) contestant
 	return contestant{get: func() readFunc {
 		buf := make([]byte, recordSize(kindPut, 4096))
 		return func(n int) error {
-			from := &sources[blobAt(n)]
+			from := &sources[n%storeSize]
 			if _, err := from.f.ReadAt(buf, from.off); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package blobovnicza
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
@@ -17,12 +18,13 @@ const (
 
 // writer is the state of a leaf's committer. Only the leader touches it, and replay before the first one.
 type writer struct {
-	commit   uint64 // number of the last attempt
-	synced   int64  // the active file is synced up to here
-	next     uint32 // number of the next file
-	limit    int64  // bytes at which the active file is full
-	unproven bool   // records were written since the last manifest
-	failed   error  // why the active file takes no writes; the next file lifts it
+	commit   uint64      // number of the last attempt
+	synced   int64       // the active file is synced up to here
+	next     uint32      // number of the next file
+	limit    int64       // bytes at which the active file is full
+	unproven bool        // records were written since the last manifest
+	failed   error       // why the active file takes no writes; the next file lifts it
+	broken   atomic.Bool // failed is set; for the eyes of callers
 
 	out  appender
 	ops  []*op               // accepted of the group
@@ -166,6 +168,7 @@ func (l *leaf) cutBack(f *file, start int64, cause error) error {
 // there is a next one the leaf takes no writes.
 func (l *leaf) revoke(cause error) error {
 	l.failed = cause
+	l.broken.Store(true)
 	if err := l.startNext(); err != nil {
 		l.tree.log.Error("leaf takes no writes", "leaf", l.id, "err", errors.Join(cause, err))
 	}

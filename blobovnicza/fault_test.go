@@ -102,8 +102,8 @@ func TestFailedCommitNeverComesTrue(t *testing.T) {
 	}
 }
 
-// While the failed commit cannot be revoked the leaf refuses writes, a no-op included only if its blob is safe;
-// it goes on by itself once it can.
+// While the failed commit cannot be revoked the leaf refuses writes, also puts that have nothing to write; it goes
+// on by itself once it can.
 func TestUnrevokedLeafRefusesWrites(t *testing.T) {
 	s, st := faulty(t, Options{})
 	_, err := s.Put(ctx, addrOf(1), []byte("before"))
@@ -113,6 +113,13 @@ func TestUnrevokedLeafRefusesWrites(t *testing.T) {
 		if _, err := s.Put(ctx, addrOf(2), []byte("failed")); !errors.Is(err, blobstor.ErrFailed) {
 			t.Fatalf("put: %v", err)
 		}
+		if _, err := s.Put(ctx, addrOf(1), []byte("before")); !errors.Is(err, blobstor.ErrFailed) {
+			t.Fatalf("no-op put: %v", err)
+		}
+		items := []blobstor.Item{{Address: addrOf(1), Data: []byte("before")}}
+		if err := s.PutBatch(ctx, items); !errors.Is(err, blobstor.ErrFailed) {
+			t.Fatalf("no-op batch: %v", err)
+		}
 		if err := s.Delete(ctx, addrOf(1), ""); !errors.Is(err, blobstor.ErrFailed) {
 			t.Fatalf("delete: %v", err)
 		}
@@ -120,6 +127,8 @@ func TestUnrevokedLeafRefusesWrites(t *testing.T) {
 	expect(t, s, 1, []byte("before"))
 	expect(t, s, 2, nil)
 	st.faults.Clear()
+	_, err = s.Put(ctx, addrOf(1), []byte("before"))
+	check(t, err)
 	_, err = s.Put(ctx, addrOf(2), []byte("later"))
 	check(t, err)
 	check(t, s.Close())

@@ -28,6 +28,7 @@ func (l *leaf) startNext() error {
 	files = append(files, f)
 	l.files.Store(&files)
 	l.failed, l.unproven, l.synced, l.limit = nil, false, f.end.Load(), l.fileLimit(files)
+	l.broken.Store(false)
 	if whole {
 		l.seal(last, list)
 	}
@@ -161,6 +162,7 @@ func (l *leaf) adopt(files []*file) {
 	files = append(slices.Clone(files), &file{number: number})
 	l.files.Store(&files)
 	l.failed, l.next = errNoActive, number+1
+	l.broken.Store(true)
 }
 
 // fileLimit is the size at which the active file is full: a 64th of the leaf, so that compaction moves small

@@ -32,7 +32,10 @@ func (t *Tree) Put(ctx context.Context, addr blobstor.Address, data []byte) (blo
 	o.key = t.sortKey(addr)
 	l := t.leaf(o.key)
 	for {
-		if done := l.preparePut(o); done {
+		if l.preparePut(o) {
+			if err := l.settled(ctx); err != nil {
+				return "", t.fail("put", addr, "", err)
+			}
 			return makeLocation(l.id, o.found.stored), nil
 		}
 		if err := firstOf(l.do(ctx, req, o.hdr.size()), o.err); err != nil {
@@ -104,6 +107,15 @@ func (l *leaf) preparePut(o *op) (done bool) {
 	var err error
 	o.found, err = l.lookup(o.key, &r)
 	return err == nil
+}
+
+// settled makes sure that no failed commit waits for its revocation, before a put that has nothing to write is
+// acknowledged.
+func (l *leaf) settled(ctx context.Context) error {
+	if !l.broken.Load() {
+		return nil
+	}
+	return l.do(ctx, new(request), 0)
 }
 
 // prepareDelete looks for what a tombstone would bury. It returns ErrNotFound if there certainly is nothing.
