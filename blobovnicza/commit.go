@@ -88,7 +88,7 @@ func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full bool) 
 	}
 	clear(l.keys)
 	ops = l.ops[:0]
-	end, records := f.end.Load(), int64(f.records)
+	end, records := f.end.Load(), f.records.Load()
 	for _, g := range group {
 		for i := range g.Value.ops {
 			o := &g.Value.ops[i]
@@ -183,8 +183,8 @@ func (l *leaf) publish(ops []*op) {
 	files := *l.files.Load()
 	f := files[len(files)-1]
 	for _, o := range ops {
-		f.records++
-		o.found.stored = place{f.number, o.off, o.hdr.length}
+		f.records.Add(1)
+		o.found.stored = place{file: f.number, off: o.off, length: o.hdr.length}
 		l.apply(files, f, o.key, &o.hdr, o.off, o.found.clash)
 	}
 }

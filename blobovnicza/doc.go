@@ -42,7 +42,7 @@
 //	    80     8  commit number
 //	    88     4  place of the record of this address that it replaces: file (0: it replaces none)
 //	    92     4    offset/8
-//	    96     4    length of the payload
+//	    96     4    length of the payload; the top bit says that it is a tombstone
 //	   100     4  checksum of the header
 //	   104        payload
 //	              for each 64 KiB of the payload, the last one shorter: its checksum
@@ -67,9 +67,11 @@
 //	offset  size  field
 //	     0     4  number of entries
 //	     4     4  reserved, zero
-//	     8        for each: file (4), number of records (4), end (8), dead bytes (8)
+//	     8        for each 40 bytes: file (4), number of records (4), of objects (4), of tombstones (4), end (8),
+//	              live bytes (8), dead bytes (8)
 //
-// Bytes behind a listed end do not exist. Dead bytes are those of replaced records and of voids. An end of
+// Bytes behind a listed end do not exist. Objects are puts that no later record replaces, and live bytes those of
+// their records; tombstones are counted likewise; dead bytes are those of replaced records and of voids. An end of
 // 2^63-1 marks a file that was lost before any manifest listed it. The first record of a file is a manifest, and
 // the file gets its name only when that is synced. The newest valid manifest decides: an older file that it does
 // not list is removed; one that it lists and that is missing or short is damage. When a successor has its name,

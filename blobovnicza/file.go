@@ -19,8 +19,26 @@ type file struct {
 	index  index
 
 	end     atomic.Int64 // behind the last record; the committer moves it when records are durable
-	dead    atomic.Int64 // bytes of replaced records and voids
-	records uint32       // the committer's own
+	records atomic.Int64
+	tally
+}
+
+// tally counts what of a file is the newest of its address, and what is not.
+type tally struct {
+	objects    atomic.Int64 // puts
+	live       atomic.Int64 // bytes of their records
+	tombstones atomic.Int64
+	dead       atomic.Int64 // bytes of replaced records and voids
+}
+
+// count adds a record n times.
+func (t *tally) count(p place, n int64) {
+	if p.tombstone {
+		t.tombstones.Add(n)
+		return
+	}
+	t.objects.Add(n)
+	t.live.Add(n * p.size())
 }
 
 const dataSuffix = ".blz"
@@ -39,7 +57,15 @@ func parseDataName(name string) (number uint32, ok bool) {
 
 // listing is how a manifest lists the file.
 func (f *file) listing() listed {
-	return listed{number: f.number, records: f.records, end: f.end.Load(), dead: f.dead.Load()}
+	return listed{
+		number:     f.number,
+		records:    uint32(f.records.Load()),
+		objects:    uint32(f.objects.Load()),
+		tombstones: uint32(f.tombstones.Load()),
+		end:        f.end.Load(),
+		live:       f.live.Load(),
+		dead:       f.dead.Load(),
+	}
 }
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }

@@ -12,7 +12,7 @@ import (
 
 // Whatever a header says, it is refused or means what it would be written as.
 func FuzzRecord(f *testing.F) {
-	h := header{kind: kindPut, address: addrOf(1), length: 5, synced: 8, commit: 3, replaced: place{1, 16, 4}}
+	h := header{kind: kindPut, address: addrOf(1), length: 5, synced: 8, commit: 3, replaced: place{1, 16, 4, true}}
 	f.Add(appendHeader(nil, &h, 7, 24), uint32(7), uint32(3), true)
 	f.Add([]byte(recordMagic), uint32(0), uint32(0), false)
 	f.Fuzz(func(t *testing.T, b []byte, seed, at uint32, sign bool) {
@@ -34,7 +34,7 @@ func FuzzRecord(f *testing.F) {
 }
 
 func FuzzManifest(f *testing.F) {
-	f.Add(appendManifest(nil, []listed{{1, 2, 1000, 24}, {2, 5, unknownEnd, 0}}), uint32(3))
+	f.Add(appendManifest(nil, []listed{{1, 2, 1, 0, 1000, 80, 24}, {2, 5, 0, 0, unknownEnd, 0, 0}}), uint32(3))
 	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0}, uint32(1))
 	f.Fuzz(func(t *testing.T, b []byte, number uint32) {
 		files, ok := parseManifest(b, number)
@@ -45,7 +45,7 @@ func FuzzManifest(f *testing.F) {
 }
 
 func FuzzLocation(f *testing.F) {
-	f.Add(string(makeLocation(1, place{2, 24, 4})))
+	f.Add(string(makeLocation(1, place{file: 2, off: 24, length: 4})))
 	f.Add("garbage")
 	f.Fuzz(func(t *testing.T, s string) {
 		leaf, p, ok := parseLocation(blobstor.Location(s))

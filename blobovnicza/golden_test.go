@@ -79,18 +79,18 @@ func TestGoldenStore(t *testing.T) {
 func TestGoldenRecord(t *testing.T) {
 	seed := fileSeed([16]byte{1, 2, 3}, 4, 5)
 	h := header{kind: kindPut, address: addrOf(7), length: 5, synced: 800, commit: 9,
-		replaced: place{file: 3, off: 160, length: 77}}
+		replaced: place{file: 3, off: 160, length: 77, tombstone: true}}
 	b := appendHeader(nil, &h, seed, 1600)
 	b = append(b, "hello"...)
 	b = appendTrailer(b, &h, []byte("hello"))
 	const want = "b147524e01020000" +
 		"636f6e7461696e65720000000000000000000000000000000000000000000000" +
 		"6f626a6563742037000000000000000000000000000000000000000000000000" +
-		"0000000500000064" + "0000000000000009" + "00000003000000140000004d"
+		"0000000500000064" + "0000000000000009" + "00000003000000148000004d"
 	if got := hex.EncodeToString(b[:headerSize-crcSize]); got != want {
 		t.Errorf("header\n%s, want\n%s", got, want)
 	}
-	const rest = "23b3383d" + "68656c6c6f" + "604e0920" + "00000000000000"
+	const rest = "7113f102" + "68656c6c6f" + "c6260ccb" + "00000000000000"
 	if got := hex.EncodeToString(b[headerSize-crcSize:]); got != rest {
 		t.Errorf("checksum, payload, checksum and padding\n%s, want\n%s", got, rest)
 	}

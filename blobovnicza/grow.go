@@ -51,7 +51,7 @@ func (l *leaf) create(list []listed) (*file, error) {
 	number := l.next
 	l.next++
 	l.commit++
-	f := &file{number: number, seed: fileSeed(l.tree.storeID, l.id, number), records: 1}
+	f := &file{number: number, seed: fileSeed(l.tree.storeID, l.id, number)}
 	record := manifestRecord(list, f.seed, 0, 0, l.commit)
 	temp, err := l.dir.Temp()
 	if err != nil {
@@ -73,6 +73,7 @@ func (l *leaf) create(list []listed) (*file, error) {
 		}
 	}
 	f.f = temp.File
+	f.records.Store(1)
 	f.end.Store(int64(len(record)))
 	return f, nil
 }

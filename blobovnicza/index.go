@@ -12,8 +12,6 @@ import (
 // The zero entry is none, since every file begins with a manifest.
 type entry uint64
 
-const tombstoneBit = 1 << 31
-
 func makeEntry(k kind, off int64, length uint32) entry {
 	e := entry(off/align)<<32 | entry(length)
 	if k == kindTombstone {
@@ -25,6 +23,9 @@ func makeEntry(k kind, off int64, length uint32) entry {
 func (e entry) off() int64      { return int64(e>>32) * align }
 func (e entry) length() uint32  { return uint32(e) &^ tombstoneBit }
 func (e entry) tombstone() bool { return e&tombstoneBit != 0 }
+
+// in returns the place of e in a file.
+func (e entry) in(file uint32) place { return place{file, e.off(), e.length(), e.tombstone()} }
 
 // index finds records by address. Keys are 64 bits of a hash, so an entry only says where to look: whose record
 // it is stands in the record. An address whose key another one holds is kept by itself.

@@ -102,7 +102,7 @@ func (w *walk) fill() {
 
 // visit reads the header of a live record.
 func (l *leaf) visit(rec live) walked {
-	p := place{rec.file.number, rec.entry.off(), rec.entry.length()}
+	p := rec.entry.in(rec.file.number)
 	h, err := rec.file.header(p.off)
 	if err != nil {
 		at := makeLocation(l.id, p)

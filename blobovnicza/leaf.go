@@ -20,8 +20,6 @@ type leaf struct {
 	lost       []lostSpan              // damage whose addresses are unknown; fixed at Open
 	missing    []listed                // listed files that are not there; every manifest goes on listing them
 	tombstones atomic.Int64            // records ever indexed: while there are none, a hint needs no look-up
-	objects    atomic.Int64
-	live       atomic.Int64 // bytes of the newest records of stored objects
 
 	writer // the committer's own
 }
@@ -54,7 +52,6 @@ func byNumber(files []*file, number uint32) *file {
 // hit is what a look-up found out.
 type hit struct {
 	newest place // the newest record of the address, whole or damaged; zero if there is none
-	kind   kind  // of newest
 	stored place // the verified copy, if the look-up found one
 
 	active uint32 // number of the active file at that time
@@ -83,10 +80,7 @@ func (l *leaf) lookup(key uint64, r *reading) (h hit, err error) {
 			continue
 		}
 		if h.newest.file == 0 {
-			h.newest, h.kind = place{f.number, e.off(), e.length()}, kindPut
-			if e.tombstone() {
-				h.kind = kindTombstone
-			}
+			h.newest = e.in(f.number)
 		}
 		if err != nil {
 			damage = firstOf(damage, err)
@@ -151,21 +145,16 @@ func (l *leaf) byHint(p place, r *reading) bool {
 
 // apply makes a record at off visible: the index points to it, and the counters follow.
 func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, clash bool) {
-	size := h.size()
 	if old := byNumber(files, h.replaced.file); old != nil {
-		oldSize := recordSize(kindPut, h.replaced.length)
-		old.dead.Add(oldSize)
-		e := old.index.get(key, &h.address)
-		if e != 0 && e.off() == h.replaced.off && !e.tombstone() {
-			l.objects.Add(-1)
-			l.live.Add(-oldSize)
+		old.dead.Add(h.replaced.size())
+		if e := old.index.get(key, &h.address); e != 0 && e.in(old.number) == h.replaced {
+			old.count(h.replaced, -1)
 		}
 	}
-	f.index.put(key, &h.address, makeEntry(h.kind, off, h.length), clash)
+	e := makeEntry(h.kind, off, h.length)
+	f.index.put(key, &h.address, e, clash)
+	f.count(e.in(f.number), 1)
 	if h.kind == kindTombstone {
 		l.tombstones.Add(1)
-		return
 	}
-	l.objects.Add(1)
-	l.live.Add(size)
 }

@@ -35,10 +35,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // place is where a record lies in its leaf. The zero place is none: no file has the number 0.
 type place struct {
-	file   uint32
-	off    int64
-	length uint32 // of the payload
+	file      uint32
+	off       int64
+	length    uint32 // of the payload
+	tombstone bool
 }
+
+// tombstoneBit is part of the format: in a replaced place and in an index it marks the length of a tombstone.
+const tombstoneBit = 1 << 31
+
+func (p place) size() int64 { return recordSize(kindPut, p.length) }
 
 // header describes a record. Its checksum is bound to the file and the offset that it was written for.
 type header struct {
@@ -95,7 +101,11 @@ func appendHeader(b []byte, h *header, seed uint32, off int64) []byte {
 	b = binary.BigEndian.AppendUint64(b, h.commit)
 	b = binary.BigEndian.AppendUint32(b, h.replaced.file)
 	b = binary.BigEndian.AppendUint32(b, uint32(h.replaced.off/align))
-	b = binary.BigEndian.AppendUint32(b, h.replaced.length)
+	length := h.replaced.length
+	if h.replaced.tombstone {
+		length |= tombstoneBit
+	}
+	b = binary.BigEndian.AppendUint32(b, length)
 	h.crc = headerCRC(b[start:], seed, off)
 	return binary.BigEndian.AppendUint32(b, h.crc)
 }
@@ -126,7 +136,8 @@ func parseHeader(b []byte, seed uint32, off int64) (h header, ok bool) {
 	h.commit = binary.BigEndian.Uint64(b[80:])
 	h.replaced.file = binary.BigEndian.Uint32(b[88:])
 	h.replaced.off = int64(binary.BigEndian.Uint32(b[92:])) * align
-	h.replaced.length = binary.BigEndian.Uint32(b[96:])
+	h.replaced.length = binary.BigEndian.Uint32(b[96:]) &^ tombstoneBit
+	h.replaced.tombstone = b[96]>>7 == 1
 	if h.kind < kindManifest || h.kind > kindVoid || h.kind == kindVoid && h.length%align != 0 {
 		return header{}, false
 	}

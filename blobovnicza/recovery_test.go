@@ -327,7 +327,7 @@ func TestForgedRecordInPayload(t *testing.T) {
 	check(t, err)
 	_, q, _ := parseLocation(host)
 	check(t, s.Delete(ctx, addrOf(1), ""))
-	inside := makeLocation(0, place{q.file, q.off + headerSize, p.length})
+	inside := makeLocation(0, place{file: q.file, off: q.off + headerSize, length: p.length})
 	if _, err := s.Get(ctx, addrOf(1), inside, nil); !errors.Is(err, blobstor.ErrNotFound) {
 		t.Errorf("a location into a payload: %v", err)
 	}

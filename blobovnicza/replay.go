@@ -288,7 +288,7 @@ func (l *leaf) void(f *file, s *scan, hole span) error {
 func (l *leaf) index(files []*file, f *file, s *scan) {
 	for i := range s.records {
 		rec := &s.records[i]
-		f.records++
+		f.records.Add(1)
 		switch rec.kind {
 		case kindVoid:
 			f.dead.Add(rec.size())

@@ -42,11 +42,11 @@ func (t *Tree) Stats() Stats {
 		Torn:     t.torn.Load(),
 	}
 	for _, l := range t.leaves {
-		s.Objects += l.objects.Load()
-		s.Live += l.live.Load()
 		s.Lost += len(l.lost)
 		for _, f := range *l.files.Load() {
 			s.Files++
+			s.Objects += f.objects.Load()
+			s.Live += f.live.Load()
 			s.Dead += f.dead.Load()
 		}
 	}
