@@ -21,8 +21,8 @@ func (f *sysFile) do(call func(fd int) error) error {
 	}
 	for {
 		var callErr error
-		if err := conn.Control(func(fd uintptr) { callErr = call(int(fd)) }); err != nil {
-			return err
+		if conn.Control(func(fd uintptr) { callErr = call(int(fd)) }) != nil {
+			return os.ErrClosed // Control has no other error.
 		}
 		if callErr != syscall.EINTR {
 			return callErr
