@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
-	"golang.org/x/sys/unix"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/groupcommit"
@@ -91,7 +90,7 @@ func (r *rawlog) commit(group []*groupcommit.Op[rawRecord]) (func(), error) {
 		}
 		r.off, rest = r.off+int64(n), rest[n:]
 	}
-	return nil, unix.Fdatasync(int(r.f.Fd()))
+	return nil, fdatasync(r.f)
 }
 
 func (r *rawlog) put(addr blobstor.Address, data []byte) error {

@@ -18,8 +18,7 @@ func openLeaf(t *Tree, id uint16, dir *durable.Dir) (*leaf, error) {
 	}
 	l.files.Store(&files)
 	if err := l.replay(files); err != nil {
-		l.closeFiles()
-		return nil, err
+		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
 }

@@ -3,6 +3,7 @@ package blobovnicza
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -129,6 +130,10 @@ func eachLeaf(top *durable.Dir, shape [4]uint32, step func(*durable.Dir, string)
 }
 
 func (t *Tree) openLeaves() error {
+	width, levels := t.store.Shape[0], t.store.Shape[1]
+	if width < 1 || width > maxLeaves || levels < 1 || leafCount(int(width), int(levels-1)) > maxLeaves {
+		return fmt.Errorf("%w: shape %v", blobstor.ErrLayout, t.store.Shape)
+	}
 	return eachLeaf(t.store.Dir, t.store.Shape, (*durable.Dir).Sub, func(id uint16, dir *durable.Dir) error {
 		l, err := openLeaf(t, id, dir)
 		if err != nil {
