@@ -47,10 +47,11 @@ func (d *dirs) get(key dirKey, create bool) (*dirRef, error) {
 	if ref != nil && (ref.lasting.Load() || !create) {
 		return ref, nil
 	}
-	dir, err := d.reach(key, ref == nil, create)
-	if tooManyFiles(err) && d.shrink() {
+	var dir *durable.Dir
+	err := d.retry(func() (err error) {
 		dir, err = d.reach(key, ref == nil, create)
-	}
+		return err
+	})
 	if err != nil {
 		if ref != nil {
 			d.put(ref)
@@ -145,6 +146,15 @@ func (d *dirs) shrink() bool {
 		}
 	}
 	return len(d.open) < before
+}
+
+// retry makes a call that needs file descriptors, and once more without idle directories if there were too few.
+func (d *dirs) retry(call func() error) error {
+	err := call()
+	if tooManyFiles(err) && d.shrink() {
+		err = call()
+	}
+	return err
 }
 
 // failed reports whether the sync of some directory has failed.

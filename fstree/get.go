@@ -111,16 +111,13 @@ func (t *Tree) openBlob(p place) (*blob, error) {
 	return b, nil
 }
 
-func (t *Tree) openFile(p place) (*durable.File, error) {
+func (t *Tree) openFile(p place) (f *durable.File, err error) {
 	dir, err := t.dirs.get(p.dir(t.depth), false)
 	if err != nil {
 		return nil, err
 	}
 	defer t.dirs.put(dir)
 	name := p.name()
-	f, err := dir.Open(name)
-	if tooManyFiles(err) && t.dirs.shrink() {
-		f, err = dir.Open(name)
-	}
+	err = t.dirs.retry(func() error { f, err = dir.Open(name); return err })
 	return f, err
 }

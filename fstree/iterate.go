@@ -107,16 +107,13 @@ func (t *Tree) scan(dir dirKey, from uint64, list func(dirKey) ([]string, error)
 }
 
 // list returns the names in a directory.
-func (t *Tree) list(key dirKey) ([]string, error) {
+func (t *Tree) list(key dirKey) (names []string, err error) {
 	dir, err := t.dirs.get(key, false)
 	if err != nil {
 		return nil, err
 	}
 	defer t.dirs.put(dir)
-	names, err := dir.Names()
-	if tooManyFiles(err) && t.dirs.shrink() {
-		names, err = dir.Names()
-	}
+	err = t.dirs.retry(func() error { names, err = dir.Names(); return err })
 	return names, err
 }
 

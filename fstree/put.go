@@ -82,11 +82,8 @@ func (t *Tree) putNew(dir *dirRef, p place, data []byte) (synced time.Duration, 
 	return t.publish(temp, dir, p)
 }
 
-func (t *Tree) temp(dir *durable.Dir) (*durable.Temp, error) {
-	temp, err := dir.Temp()
-	if tooManyFiles(err) && t.dirs.shrink() {
-		temp, err = dir.Temp()
-	}
+func (t *Tree) temp(dir *durable.Dir) (temp *durable.Temp, err error) {
+	err = t.dirs.retry(func() error { temp, err = dir.Temp(); return err })
 	return temp, err
 }
 
@@ -151,7 +148,8 @@ func (t *Tree) publish(temp *durable.Temp, dir *dirRef, p place) (synced time.Du
 
 // name links the file under its name. If the name is there, the copy is confirmed, or replaced if it is damaged.
 func (t *Tree) name(temp *durable.Temp, dir *dirRef, p place) error {
-	err := temp.LinkIn(dir.Dir, p.name())
+	name := p.name()
+	err := t.dirs.retry(func() error { return temp.LinkIn(dir.Dir, name) })
 	switch {
 	case err == nil:
 		return t.settle(dir, p)
@@ -176,7 +174,7 @@ func (t *Tree) settle(dir *dirRef, p place) error {
 		t.count.puts.Add(1)
 		return nil
 	}
-	return errors.Join(err, dir.Remove(p.name()))
+	return errors.Join(err, t.dirs.retry(func() error { return dir.Remove(p.name()) }))
 }
 
 // heal puts a whole copy in the place of a damaged one. If the directory's sync fails either may be there after
@@ -245,7 +243,7 @@ func (t *Tree) delete(ctx context.Context, p place) error {
 	}
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
-	err = dir.Remove(p.name())
+	err = t.dirs.retry(func() error { return dir.Remove(p.name()) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return blobstor.ErrNotFound
 	}

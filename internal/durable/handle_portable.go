@@ -51,27 +51,29 @@ var accessFlags = [...]int{
 	exclusive: os.O_RDWR | os.O_CREATE | os.O_EXCL,
 }
 
-// open opens a file into f. It looks before it opens, for os.Root follows symbolic links inside the root.
+// open opens a file into f. It looks before it opens, for os.Root follows symbolic links inside the root, and
+// looks again if the name has been given to another file in between.
 func (h handle) open(name string, how access, f *File) error {
-	before, err := h.root.Lstat(h.at(name))
-	if err == nil && !before.Mode().IsRegular() && how != exclusive {
-		return ErrNotRegular
-	}
-	file, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := file.Stat()
-	if err == nil && (!info.Mode().IsRegular() || before != nil && !os.SameFile(before, info)) {
-		err = ErrNotRegular
-	}
-	if err != nil {
+	for {
+		before, err := h.root.Lstat(h.at(name))
+		if err == nil && !before.Mode().IsRegular() && how != exclusive {
+			return ErrNotRegular
+		}
+		file, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
+		if err != nil {
+			return err
+		}
+		info, err := file.Stat()
+		if err == nil && (before == nil || os.SameFile(before, info)) {
+			f.f.init(file)
+			f.size = info.Size()
+			return nil
+		}
 		file.Close()
-		return err
+		if err != nil {
+			return err
+		}
 	}
-	f.f.init(file)
-	f.size = info.Size()
-	return nil
 }
 
 func (h handle) mkdir(name string) error { return h.root.Mkdir(h.at(name), 0o700) }
