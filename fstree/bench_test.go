@@ -100,11 +100,12 @@ func treePuts(rename bool) func(b *testing.B, dir string, sync bool) func(blobst
 	}
 }
 
-// openAll opens the first level, as it is in a store that has been in use for a while.
+// openAll opens and syncs the first level, as it is in a store that has been in use for a while.
 func openAll(b *testing.B, tree *Tree) {
 	for n := range 256 {
 		ref, err := tree.dirs.get(rootKey.child(byte(n)), true)
 		check(b, err)
+		check(b, ref.Sync())
 		tree.dirs.put(ref)
 	}
 }
