@@ -43,7 +43,6 @@ var (
 type scratch struct {
 	record [headerSize + blockSize + align]byte
 	sums   [maxBlobLimit / blockSize * crcSize]byte
-	parts  [3][]byte
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -58,9 +57,6 @@ func (f *file) read(off int64, length uint32, r *reading) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	if size <= int64(len(s.record)) && r.mode != modeHeader {
-		if r.mode == modeWhole {
-			return f.readInto(s, off, length, r)
-		}
 		return f.readShort(s, off, s.record[:size], length, r)
 	}
 	if err := f.readAt(s.record[:headerSize], off); err != nil {
@@ -96,31 +92,8 @@ func (r *reading) open(f *file, b []byte, off int64, length uint32) error {
 	return nil
 }
 
-// readInto reads a record of at most one block in one call, the payload straight to its place.
-func (f *file) readInto(s *scratch, off int64, length uint32, r *reading) error {
-	dst := grow(r.dst, int(length))
-	payload := dst[len(dst) : len(dst)+int(length)]
-	head, sum := s.record[:headerSize], s.sums[:crcSize*blocks(length)]
-	s.parts = [3][]byte{head, payload, sum}
-	err := f.f.ReadVec(s.parts[:], off)
-	s.parts = [3][]byte{}
-	if isEOF(err) {
-		return blobstor.ErrCorrupt
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.open(f, head, off, length); err != nil {
-		return err
-	}
-	if !verifyBlocks(&r.hdr, payload, sum) {
-		return blobstor.ErrCorrupt
-	}
-	r.dst = dst[:len(dst)+len(payload)]
-	return nil
-}
-
-// readShort reads a record of at most one block in one call.
+// readShort reads a record of at most one block in one call. Reading the payload straight to its place, with one
+// preadv of three parts, was measured to take longer than the copy does.
 func (f *file) readShort(s *scratch, off int64, b []byte, length uint32, r *reading) error {
 	if err := f.readAt(b, off); err != nil {
 		return err
@@ -132,8 +105,13 @@ func (f *file) readShort(s *scratch, off int64, b []byte, length uint32, r *read
 	if !verifyBlocks(&r.hdr, payload, sums) {
 		return blobstor.ErrCorrupt
 	}
-	if r.mode == modeSpan && r.off <= int64(len(payload)) {
-		r.n = copy(r.p, payload[r.off:])
+	switch r.mode {
+	case modeWhole:
+		r.dst = append(grow(r.dst, len(payload)), payload...)
+	case modeSpan:
+		if r.off <= int64(len(payload)) {
+			r.n = copy(r.p, payload[r.off:])
+		}
 	}
 	return nil
 }
