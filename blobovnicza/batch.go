@@ -57,11 +57,13 @@ func (t *Tree) batch(ctx context.Context, name string, items []blobstor.Item,
 		o := op{key: t.sortKey(item.Address)}
 		o.hdr.address = item.Address
 		l := t.leaf(o.key)
-		if item.Err = t.enterWrite(ctx); item.Err != nil {
+		call, err := t.enterWrite(ctx, &item.Address)
+		if err != nil {
+			item.Err = err
 			continue
 		}
 		done := prepare(l, &o, item)
-		t.calls.RUnlock()
+		call.RUnlock()
 		if done {
 			if item.Err == nil {
 				item.Location = makeLocation(l.id, o.found.stored)
@@ -90,10 +92,10 @@ func (t *Tree) batch(ctx context.Context, name string, items []blobstor.Item,
 
 // commitPart commits a part and returns the items that must be done again.
 func (t *Tree) commitPart(ctx context.Context, p *part) (again []*blobstor.Item) {
-	err := t.enterWrite(ctx)
+	call, err := t.enterWrite(ctx, &blobstor.Address{})
 	if err == nil {
 		err = p.leaf.do(ctx, &p.req, p.size)
-		t.calls.RUnlock()
+		call.RUnlock()
 	}
 	for i, item := range p.items {
 		switch o := &p.req.ops[i]; {

@@ -55,10 +55,11 @@ func infoOf(h *header, leaf uint16, p place) blobstor.Info {
 
 // read serves r from where the location says, or from where the look-up finds the blob.
 func (t *Tree) read(ctx context.Context, op string, at blobstor.Location, r *reading) error {
-	if err := t.enter(ctx); err != nil {
+	call, err := t.calls.enter(ctx, &r.addr)
+	if err != nil {
 		return blobstor.Wrap(op, r.addr, at, err)
 	}
-	defer t.calls.RUnlock()
+	defer call.RUnlock()
 	if id, p, ok := parseLocation(at); ok && int(id) < len(t.leaves) && t.leaves[id].byHint(p, r) {
 		r.leaf = id
 		return nil

@@ -66,10 +66,11 @@ type walked struct {
 
 // next returns the next blob, nil at the end. It is a call of the store of its own.
 func (w *walk) next(ctx context.Context) (*walked, error) {
-	if err := w.leaf.tree.enter(ctx); err != nil {
+	call, err := w.leaf.tree.calls.enter(ctx, &blobstor.Address{})
+	if err != nil {
 		return nil, err
 	}
-	defer w.leaf.tree.calls.RUnlock()
+	defer call.RUnlock()
 	if len(w.ahead) == 0 {
 		w.fill()
 	}

@@ -17,10 +17,11 @@ var requests = sync.Pool{New: func() any { return new(request) }}
 // share. A stored copy is read once: if it verifies, Put is done, for what can be found is durable; if it does
 // not, the new record replaces it.
 func (t *Tree) Put(ctx context.Context, addr blobstor.Address, data []byte) (blobstor.Location, error) {
-	if err := t.enterWrite(ctx); err != nil {
+	call, err := t.enterWrite(ctx, &addr)
+	if err != nil {
 		return "", blobstor.Wrap("put", addr, "", err)
 	}
-	defer t.calls.RUnlock()
+	defer call.RUnlock()
 	if err := t.checkSize(data); err != nil {
 		return "", blobstor.Wrap("put", addr, "", err)
 	}
@@ -50,10 +51,11 @@ func (t *Tree) Put(ctx context.Context, addr blobstor.Address, data []byte) (blo
 // Delete writes a tombstone. While addresses are lost to damage in the leaf, it does so also for a blob that is
 // not found, because the blob may be among the lost ones.
 func (t *Tree) Delete(ctx context.Context, addr blobstor.Address, at blobstor.Location) error {
-	if err := t.enterWrite(ctx); err != nil {
+	call, err := t.enterWrite(ctx, &addr)
+	if err != nil {
 		return blobstor.Wrap("delete", addr, at, err)
 	}
-	defer t.calls.RUnlock()
+	defer call.RUnlock()
 	req := requests.Get().(*request)
 	defer release(req)
 	req.ops = req.one[:]
@@ -82,15 +84,16 @@ func release(req *request) {
 }
 
 // enterWrite begins a call that writes.
-func (t *Tree) enterWrite(ctx context.Context) error {
-	if err := t.enter(ctx); err != nil {
-		return err
+func (t *Tree) enterWrite(ctx context.Context, addr *blobstor.Address) (*stripe, error) {
+	call, err := t.calls.enter(ctx, addr)
+	if err != nil {
+		return nil, err
 	}
 	if t.readOnly.Load() {
-		t.calls.RUnlock()
-		return blobstor.ErrReadOnly
+		call.RUnlock()
+		return nil, blobstor.ErrReadOnly
 	}
-	return nil
+	return call, nil
 }
 
 func (t *Tree) checkSize(data []byte) error {

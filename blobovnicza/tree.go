@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
@@ -30,8 +29,7 @@ type Tree struct {
 	leaves   []*leaf
 	readOnly atomic.Bool
 
-	calls  sync.RWMutex // held for reading by every call, for writing by Close
-	closed bool
+	calls gate // every call goes through it
 
 	counters
 }
@@ -157,12 +155,9 @@ func (t *Tree) closeLeaves() error {
 // Close waits for the calls that run, then releases the store. All that was acknowledged is durable already, with
 // NoSync it is then.
 func (t *Tree) Close() error {
-	t.calls.Lock()
-	defer t.calls.Unlock()
-	if t.closed {
+	if !t.calls.close() {
 		return nil
 	}
-	t.closed = true
 	return blobstor.Wrap("close", blobstor.Address{}, "", errors.Join(t.closeLeaves(), t.store.Close()))
 }
 
@@ -170,10 +165,11 @@ func (t *Tree) Close() error {
 // that. Reading goes on. If ctx ends first, writes are refused, but some may still be running. A store that was
 // opened read-only stays so: lifting it is ErrReadOnly.
 func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
-	if err := t.enter(ctx); err != nil {
+	call, err := t.calls.enter(ctx, &blobstor.Address{})
+	if err != nil {
 		return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
 	}
-	defer t.calls.RUnlock()
+	defer call.RUnlock()
 	if t.opts.ReadOnly {
 		if on {
 			return nil
@@ -188,19 +184,6 @@ func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
 		if err := l.commits.Do(ctx, new(request), 0); err != nil {
 			return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
 		}
-	}
-	return nil
-}
-
-// enter begins a call, which ends with calls.RUnlock.
-func (t *Tree) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t.calls.RLock()
-	if t.closed {
-		t.calls.RUnlock()
-		return blobstor.ErrClosed
 	}
 	return nil
 }

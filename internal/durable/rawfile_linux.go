@@ -35,21 +35,27 @@ func (f *sysFile) do(call func(fd int) error) error {
 	return err
 }
 
+// use counts a caller in. The count falls to zero only after close, and is then sunk so deep that no later caller
+// lifts it above zero; one that comes just before that keeps the file open until it leaves.
 func (f *sysFile) use() error {
-	for !f.closed.Load() {
-		if n := f.users.Load(); n > 0 && f.users.CompareAndSwap(n, n+1) {
-			return nil
-		}
+	if f.closed.Load() {
+		return os.ErrClosed
 	}
+	if f.users.Add(1) > 0 {
+		return nil
+	}
+	f.users.Add(-1)
 	return os.ErrClosed
 }
 
 func (f *sysFile) release() error {
-	if f.users.Add(-1) > 0 {
-		return nil
+	if f.users.Add(-1) == 0 && f.users.CompareAndSwap(0, sunk) {
+		return unix.Close(f.fd)
 	}
-	return unix.Close(f.fd)
+	return nil
 }
+
+const sunk = -1 << 30
 
 func (f *sysFile) close() error {
 	if f.closed.Swap(true) {
