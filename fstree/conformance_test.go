@@ -107,8 +107,12 @@ func (s *stand) failSync() func(testing.TB, blobstor.Storage) func() {
 }
 
 func TestConformance(t *testing.T) {
+	depths := []int{-1, 1, 3}
+	if testing.Short() {
+		depths = depths[:2]
+	}
 	for _, writer := range []string{"tmpfile", "rename"} {
-		for _, depth := range []int{-1, 1, 3} {
+		for _, depth := range depths {
 			t.Run(fmt.Sprintf("writer=%s/depth=%d", writer, max(0, depth)), func(t *testing.T) {
 				t.Parallel()
 				s := &stand{

@@ -102,9 +102,13 @@ var faultOps = []durable.Op{
 // TestEveryOperationFails fails each operation of a run in turn, once and for good, with several errors: what was
 // acknowledged stays, what was refused is not there, now, after a reopen, and after a loss of power.
 func TestEveryOperationFails(t *testing.T) {
+	errnos := []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EMFILE}
+	if testing.Short() {
+		errnos = errnos[:1]
+	}
 	for _, rename := range []bool{false, true} {
 		for _, op := range faultOps {
-			for _, no := range []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EMFILE} {
+			for _, no := range errnos {
 				t.Run(fmt.Sprintf("rename=%v/%v/%v", rename, op, no), func(t *testing.T) {
 					t.Parallel()
 					for _, forever := range []bool{false, true} {
