@@ -84,7 +84,7 @@ func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (after func(), err
 func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full bool) {
 	f := l.active()
 	if l.keys == nil {
-		l.keys = make(map[uint64]struct{}, groupOps)
+		l.keys = map[uint64]struct{}{} // without a size: to clear a large one costs more than a small group
 	}
 	clear(l.keys)
 	ops = l.ops[:0]

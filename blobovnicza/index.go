@@ -30,7 +30,8 @@ func (e entry) in(file uint32) place { return place{file, e.off(), e.length(), e
 // index finds records by address. Keys are 64 bits of a hash, so an entry only says where to look: whose record
 // it is stands in the record. An address whose key another one holds is kept by itself.
 type index struct {
-	mu      sync.RWMutex // guards the maps; never held across I/O
+	mu      sync.RWMutex // guards what is below; never held across I/O
+	filter  bloom        // of the keys: most look-ups are for new blobs, and a look into a large map is slow
 	entries map[uint64]entry
 	clashes map[blobstor.Address]entry
 }
@@ -40,6 +41,9 @@ type index struct {
 func (x *index) get(key uint64, addr *blobstor.Address) entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	if !x.filter.has(key) {
+		return 0
+	}
 	if len(x.clashes) > 0 && addr != nil {
 		if e, ok := x.clashes[*addr]; ok {
 			return e
@@ -57,12 +61,25 @@ func (x *index) put(key uint64, addr *blobstor.Address, e entry, clash bool) {
 			x.entries = make(map[uint64]entry)
 		}
 		x.entries[key] = e
+		x.admit(key)
 		return
 	}
 	if x.clashes == nil {
 		x.clashes = make(map[blobstor.Address]entry)
 	}
 	x.clashes[*addr] = e
+}
+
+// admit adds a key that is in the map to the filter, or makes a larger filter of all of them.
+func (x *index) admit(key uint64) {
+	if !x.filter.full() {
+		x.filter.add(key)
+		return
+	}
+	x.filter = x.filter.grown()
+	for key := range x.entries {
+		x.filter.add(key)
+	}
 }
 
 // keyed is an entry with its key.
