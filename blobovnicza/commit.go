@@ -18,13 +18,15 @@ const (
 
 // writer is the state of a leaf's committer. Only the leader touches it, and replay before the first one.
 type writer struct {
-	commit   uint64      // number of the last attempt
-	synced   int64       // the active file is synced up to here
-	next     uint32      // number of the next file
-	limit    int64       // bytes at which the active file is full
-	unproven bool        // records were written since the last manifest
-	failed   error       // why the active file takes no writes; the next file lifts it
-	broken   atomic.Bool // failed is set; for the eyes of callers
+	commit   uint64       // number of the last attempt
+	synced   int64        // the active file is synced up to here
+	next     uint32       // number of the next file
+	limit    int64        // bytes at which the active file is full
+	zeroed   atomic.Int64 // the active file has zeros up to here, or 0
+	noRoom   bool         // zeroing ahead failed
+	unproven bool         // records were written since the last manifest
+	failed   error        // why the active file takes no writes; the next file lifts it
+	broken   atomic.Bool  // failed is set; for the eyes of callers
 
 	out  appender
 	ops  []*op               // accepted of the group
@@ -155,6 +157,7 @@ func (l *leaf) write(f *file, ops []*op, off int64) (end int64, err error) {
 // cutBack undoes a write that failed and returns its cause. If that cannot be done the file is given up.
 func (l *leaf) cutBack(f *file, start int64, cause error) error {
 	err := f.f.Truncate(start)
+	l.zeroed.Store(0)
 	if err == nil && !l.tree.opts.NoSync {
 		err = f.f.Datasync()
 	}

@@ -69,7 +69,7 @@ func openRawlog(b *testing.B, dir string, _ [2]int) engine {
 	f, err := os.Create(filepath.Join(dir, "log"))
 	check(b, err)
 	r := &rawlog{f: f}
-	r.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, r.commit)
+	r.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, r.commit, nil)
 	return r
 }
 
@@ -152,7 +152,7 @@ func openBoltGroup(b *testing.B, dir string, _ [2]int) engine {
 				}
 				return nil
 			})
-		})
+		}, nil)
 	return e
 }
 

@@ -29,6 +29,8 @@ func (l *leaf) startNext() error {
 	l.files.Store(&files)
 	l.failed, l.unproven, l.synced, l.limit = nil, false, f.end.Load(), l.fileLimit(files)
 	l.broken.Store(false)
+	l.zeroed.Store(0)
+	l.noRoom = false
 	if whole {
 		l.seal(last, list)
 	}
@@ -101,7 +103,8 @@ func (l *leaf) settle() error {
 	return err
 }
 
-// endWith writes a manifest behind the end of a file that has been synced that far, and syncs it.
+// endWith writes a manifest behind the end of a file that has been synced that far, as the last of its bytes, and
+// syncs it.
 func (l *leaf) endWith(f *file, list []listed) error {
 	if l.tree.opts.NoSync {
 		if err := f.f.Datasync(); err != nil {
@@ -110,7 +113,11 @@ func (l *leaf) endWith(f *file, list []listed) error {
 	}
 	end := f.end.Load()
 	l.commit++
-	if _, err := f.f.WriteAt(manifestRecord(list, f.seed, end, end, l.commit), end); err != nil {
+	record := manifestRecord(list, f.seed, end, end, l.commit)
+	if _, err := f.f.WriteAt(record, end); err != nil {
+		return err
+	}
+	if err := f.f.Truncate(end + int64(len(record))); err != nil { // what was zeroed ahead
 		return err
 	}
 	return f.f.Datasync()

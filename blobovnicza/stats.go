@@ -16,11 +16,12 @@ type counters struct {
 
 // Stats is a snapshot of a store. Counts of events are since Open.
 type Stats struct {
-	Objects int64 // stored blobs
-	Live    int64 // bytes of their records
-	Dead    int64 // bytes of records that newer ones replaced
-	Files   int
-	Leaves  int
+	Objects  int64 // stored blobs
+	Live     int64 // bytes of their records
+	Dead     int64 // bytes of records that newer ones replaced
+	Reserved int64 // bytes zeroed ahead, for the next records
+	Files    int
+	Leaves   int
 
 	Commits  int64
 	Records  int64         // written by these commits; Records/Commits is the average batch
@@ -42,6 +43,7 @@ func (t *Tree) Stats() Stats {
 		Torn:     t.torn.Load(),
 	}
 	for _, l := range t.leaves {
+		s.Reserved += l.reserved()
 		s.Lost += len(l.lost)
 		for _, f := range *l.files.Load() {
 			s.Files++

@@ -137,7 +137,7 @@ func (t *Tree) openLeaves() error {
 		if err != nil {
 			return errors.Join(err, dir.Close())
 		}
-		l.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, l.commitGroup)
+		l.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, l.commitGroup, l.zeroAhead)
 		t.leaves = append(t.leaves, l)
 		return nil
 	})

@@ -46,6 +46,7 @@ const (
 // Committer groups operations of type T. It is safe for concurrent use.
 type Committer[T any] struct {
 	commit func(group []*Op[T]) (after func(), err error)
+	tidy   func()
 	limits Limits
 	pool   sync.Pool
 
@@ -61,9 +62,10 @@ type Committer[T any] struct {
 
 // New returns a Committer that calls commit with each group, one at a time and in order of arrival. Commit sets
 // the Err of operations that fail alone; the error it returns reaches all others of the group. The function
-// after, if not nil, runs in the leader when the group was woken and the lead handed over.
-func New[T any](limits Limits, commit func(group []*Op[T]) (after func(), err error)) *Committer[T] {
-	c := &Committer[T]{commit: commit, limits: limits, idle: make(chan struct{})}
+// after, if not nil, runs in the leader when the group was woken and the lead handed over. Tidy, if not nil, runs
+// between the two: nobody waits for it but the next group.
+func New[T any](limits Limits, commit func(group []*Op[T]) (after func(), err error), tidy func()) *Committer[T] {
+	c := &Committer[T]{commit: commit, tidy: tidy, limits: limits, idle: make(chan struct{})}
 	c.pool.New = func() any { return &Op[T]{wake: make(chan role, 1)} }
 	return c
 }
@@ -164,10 +166,26 @@ func (c *Committer[T]) lead() {
 			op.wake <- follower
 		}
 	}
+	c.tidyUp()
 	c.handOver(len(group))
 	if after != nil {
 		after()
 	}
+}
+
+// tidyUp runs tidy. If that does not return the committer closes, as after a commit that does not.
+func (c *Committer[T]) tidyUp() {
+	if c.tidy == nil {
+		return
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			c.abandon(c.group[:1]) // the others were woken; the leader is unwinding
+		}
+	}()
+	c.tidy()
+	returned = true
 }
 
 // gather lets the callers run that the last leader woke, for they are about to queue again: it costs this group

@@ -31,7 +31,7 @@ func recorder(limits Limits, outcome func(group []*Op[int]) error) (*Committer[i
 			return nil, nil
 		}
 		return nil, outcome(group)
-	}), groups
+	}, nil), groups
 }
 
 // start calls Do(1..n) in this order, each in a goroutine of its own, and returns their errors by value.
@@ -235,9 +235,43 @@ func TestAfterRunsWithoutTheLead(t *testing.T) {
 					t.Error(err)
 				}
 			}, nil
-		})
+		}, nil)
 		if err := c.Do(context.Background(), 1, 1); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Tidy runs when the group has its outcome, and before the next commit. A panic there closes the committer.
+func TestTidy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		var c *Committer[int]
+		c = New(Limits{MaxOps: 2, MaxBytes: 100}, func(group []*Op[int]) (func(), error) {
+			log = append(log, fmt.Sprint("commit ", len(group)))
+			time.Sleep(commitTime)
+			return nil, nil
+		}, func() {
+			time.Sleep(commitTime)
+			if log = append(log, "tidy"); len(log) == 4 {
+				panic("planted")
+			}
+		})
+		var errs [5]error
+		var wg sync.WaitGroup
+		for i := 1; i <= 4; i++ { // 1, then 2 and 3, and 4 behind them
+			wg.Go(func() {
+				defer func() { recover() }()
+				errs[i] = c.Do(context.Background(), i, 1)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if got, want := fmt.Sprint(log), "[commit 1 tidy commit 2 tidy]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if errs[3] != nil || errs[4] != ErrClosed {
+			t.Errorf("errors %v", errs)
 		}
 	})
 }
@@ -253,7 +287,7 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		return nil, nil
-	})
+	}, nil)
 	var wg sync.WaitGroup
 	for g := range callers {
 		wg.Go(func() {
@@ -277,7 +311,7 @@ func TestStorm(t *testing.T) {
 }
 
 func BenchmarkDo(b *testing.B) {
-	c := New(wide, func(group []*Op[int]) (func(), error) { return nil, nil })
+	c := New(wide, func(group []*Op[int]) (func(), error) { return nil, nil }, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := c.Do(context.Background(), 1, 1); err != nil {
