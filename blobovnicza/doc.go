@@ -8,6 +8,9 @@
 // get with a location is one read. Everything is found again from the records alone; what is kept in memory is a
 // cache of them.
 //
+// While commits are small, the space behind the active file's end is zeroed ahead, because a sync over it is faster
+// than one of an append; that space is at most 64 MiB in a tree, and Close gives it back.
+//
 // # Durability
 //
 // When a write returns nil its record is on disk, and it is visible only from then on. After a crash the active
