@@ -170,8 +170,7 @@ func (l *leaf) cutBack(f *file, start int64, cause error) error {
 // revoke gives the active file up: the next one's manifest says where it ends, before the failed commit. Until
 // there is a next one the leaf takes no writes.
 func (l *leaf) revoke(cause error) error {
-	l.failed = cause
-	l.broken.Store(true)
+	l.giveUp(cause)
 	if err := l.startNext(); err != nil {
 		l.tree.log.Error("leaf takes no writes", "leaf", l.id, "err", errors.Join(cause, err))
 	}

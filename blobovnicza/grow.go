@@ -8,8 +8,17 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// errNoActive is why a leaf whose active file is missing needs a new one before it takes writes.
-var errNoActive = errors.New("the active file is missing")
+// Why a leaf needs a new active file before it takes writes.
+var (
+	errNoActive   = errors.New("the active file is missing")
+	errNoManifest = errors.New("the active file has no manifest")
+)
+
+// giveUp lets no more writes into the active file: the next one must be made first.
+func (l *leaf) giveUp(cause error) {
+	l.failed = cause
+	l.broken.Store(true)
+}
 
 // startNext makes the next file the active one. Its manifest lists all others with their ends, so what a failed
 // commit left behind the end of the last one does not exist from then on.
@@ -169,8 +178,8 @@ func (l *leaf) adopt(files []*file) {
 	l.lose(number, span{0, unknownEnd}, errNoActive.Error())
 	files = append(slices.Clone(files), &file{number: number})
 	l.files.Store(&files)
-	l.failed, l.next = errNoActive, number+1
-	l.broken.Store(true)
+	l.next = number + 1
+	l.giveUp(errNoActive)
 }
 
 // fileLimit is the size at which the active file is full: a 64th of the leaf, so that compaction moves small

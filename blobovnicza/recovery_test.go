@@ -283,6 +283,40 @@ func TestMissingOnlyFile(t *testing.T) {
 	}
 }
 
+// The first manifest of the active file is damaged, with records behind it or without: what it said of older files is
+// lost, so misses prove nothing any more, also when the next file has a manifest again.
+func TestDamagedManifest(t *testing.T) {
+	for _, blobs := range []int{0, 3, 14} {
+		dir := t.TempDir()
+		all := smallStore(t, dir, blobs)
+		files := dataFiles(t, dir)
+		flip(t, files[len(files)-1], 10)
+		if blobs == 3 {
+			check(t, os.Truncate(files[0], 600)) // nor is there another manifest
+		}
+		for round := range 3 {
+			s := mustOpen(t, dir, Options{})
+			served := 0
+			for n, want := range all {
+				got, err := s.Get(ctx, addrOf(n), want.at, nil)
+				if err == nil && !bytes.Equal(got, want.data) || errors.Is(err, blobstor.ErrNotFound) && !want.deleted {
+					t.Errorf("%d blobs, round %d: blob %d: %v", blobs, round, n, err)
+				}
+				if err == nil {
+					served++
+				}
+			}
+			if _, err := s.Get(ctx, addrOf(1000), "", nil); !errors.Is(err, blobstor.ErrCorrupt) || blobs > 3 && served < 5 {
+				t.Errorf("%d blobs, round %d: %d served, a miss is %v", blobs, round, served, err)
+			}
+			_, err := s.Put(ctx, addrOf(2000+round), []byte("new"))
+			check(t, err)
+			expect(t, s, 2000, []byte("new"))
+			check(t, s.Close())
+		}
+	}
+}
+
 // Files of another store, or swapped among each other, hold no records here.
 func TestForeignFile(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()

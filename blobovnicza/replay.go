@@ -112,6 +112,9 @@ func (l *leaf) replay(files []*file) error {
 	}
 	l.index(files, files[active], scans[active])
 	l.limit = l.fileLimit(files)
+	if !complete {
+		l.giveUp(errNoManifest)
+	}
 	return nil
 }
 
@@ -225,14 +228,14 @@ func (l *leaf) settleActive(f *file, s *scan) error {
 	if len(whole) < len(s.records) {
 		s.keep(whole)
 	}
+	if len(s.records) == 0 { // not even the manifest that it was named with: nothing here can be told
+		s.end = size
+		s.holes = []span{{0, size}}
+	}
 	changed := s.end < size
 	for _, hole := range s.holes {
-		if hole.from < s.proven || hole.from == 0 {
+		if short := hole.to-hole.from < headerSize; short || hole.from < s.proven || hole.from == 0 {
 			l.lose(f.number, hole, "records are damaged")
-			continue
-		}
-		if hole.to-hole.from < headerSize {
-			l.lose(f.number, hole, "no record is so short")
 			continue
 		}
 		l.tree.torn.Add(1)
@@ -279,6 +282,7 @@ func (l *leaf) void(f *file, s *scan, hole span) error {
 			h.commit = rec.commit
 		}
 	}
+	f.records.Add(1)
 	_, err := f.f.WriteAt(appendHeader(nil, &h, f.seed, hole.from), hole.from)
 	return err
 }
