@@ -57,7 +57,7 @@ func (f *file) read(off int64, length uint32, r *reading) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	if size <= int64(len(s.record)) && r.mode != modeHeader {
-		return f.readShort(s, off, s.record[:size], length, r)
+		return f.readShort(off, s.record[:size], length, r)
 	}
 	if err := f.readAt(s.record[:headerSize], off); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (r *reading) open(f *file, b []byte, off int64, length uint32) error {
 
 // readShort reads a record of at most one block in one call. Reading the payload straight to its place, with one
 // preadv of three parts, was measured to take longer than the copy does.
-func (f *file) readShort(s *scratch, off int64, b []byte, length uint32, r *reading) error {
+func (f *file) readShort(off int64, b []byte, length uint32, r *reading) error {
 	if err := f.readAt(b, off); err != nil {
 		return err
 	}

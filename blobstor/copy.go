@@ -99,7 +99,7 @@ func (c *copier) flush() error {
 	if len(c.batch) == 0 {
 		return nil
 	}
-	PutBatch(c.ctx, c.dst, c.batch) // each item says how it went
+	_ = PutBatch(c.ctx, c.dst, c.batch) // each item says how it went
 	var end error
 	for i := range c.batch {
 		if err := c.put(c.batch[i].Err); err != nil && end == nil {

@@ -109,7 +109,7 @@ func IsFault(err error) bool {
 	if f, ok := err.(interface{ Fault() bool }); ok {
 		return f.Fault()
 	}
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the chain itself
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
 			if IsFault(inner) {

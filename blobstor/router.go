@@ -211,7 +211,7 @@ func (rt *route) outer(inner Location) Location { return rt.prefix + inner }
 
 // outerErr lets the location in an error be one of the router.
 func (rt *route) outerErr(err error) error {
-	e, ok := err.(*Error)
+	e, ok := err.(*Error) //nolint:errorlint // what it is wrapped in would be lost
 	if !ok || e.Location == "" {
 		return err
 	}

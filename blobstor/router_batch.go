@@ -36,7 +36,7 @@ func (rt *route) putBatch(ctx context.Context, items []Item, left []int) (rest [
 	if len(batch) == 0 {
 		return rest
 	}
-	PutBatch(ctx, rt.Storage, batch) // each item says how it went
+	_ = PutBatch(ctx, rt.Storage, batch) // each item says how it went
 	for k, i := range of {
 		it, err := &items[i], rt.outerErr(batch[k].Err)
 		switch {
@@ -67,7 +67,7 @@ func (r *Router) DeleteBatch(ctx context.Context, items []Item) error {
 				batch[i].Location = inner
 			}
 		}
-		DeleteBatch(ctx, rt.Storage, batch) // each item says how it went
+		_ = DeleteBatch(ctx, rt.Storage, batch) // each item says how it went
 		for i := range batch {
 			switch err := batch[i].Err; {
 			case err == nil:

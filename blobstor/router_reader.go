@@ -74,7 +74,7 @@ func (c *copies) ReadAt(p []byte, off int64) (n int, err error) {
 		}
 		m, err := rd.ReadAt(p[n:], off+int64(n))
 		n += m
-		if err == nil || err == io.EOF || c.ctx.Err() != nil {
+		if err == nil || errors.Is(err, io.EOF) || c.ctx.Err() != nil {
 			return n, err
 		}
 		failed = append(failed, err)

@@ -193,7 +193,7 @@ func (w *writer) finish(addr blobstor.Address) error {
 
 // fail discards the blob: a writer that has failed once cannot be used any more.
 func (w *writer) fail(err error) error {
-	w.discard()
+	_ = w.discard() // err says more than what may come of this
 	w.err = err
 	return err
 }

@@ -48,12 +48,16 @@ func (f *sysFile) use() error {
 	return os.ErrClosed
 }
 
-func (f *sysFile) release() error {
-	if f.users.Add(-1) == 0 && f.users.CompareAndSwap(0, sunk) {
-		return unix.Close(f.fd)
+// release counts a caller out. The last one after close closes the descriptor, and there is nobody left to tell of
+// an error: the file was synced or only read.
+func (f *sysFile) release() {
+	if f.leave() {
+		_ = unix.Close(f.fd)
 	}
-	return nil
 }
+
+// leave reports whether it was the last one.
+func (f *sysFile) leave() bool { return f.users.Add(-1) == 0 && f.users.CompareAndSwap(0, sunk) }
 
 const sunk = -1 << 30
 
@@ -61,7 +65,10 @@ func (f *sysFile) close() error {
 	if f.closed.Swap(true) {
 		return os.ErrClosed
 	}
-	return f.release()
+	if f.leave() {
+		return unix.Close(f.fd)
+	}
+	return nil
 }
 
 // all repeats a call that reads or writes until p is done. A call that does nothing has met the end.

@@ -246,8 +246,7 @@ func TestAfterRunsWithoutTheLead(t *testing.T) {
 func TestTidy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
-		var c *Committer[int]
-		c = New(Limits{MaxOps: 2, MaxBytes: 100}, func(group []*Op[int]) (func(), error) {
+		c := New(Limits{MaxOps: 2, MaxBytes: 100}, func(group []*Op[int]) (func(), error) {
 			log = append(log, fmt.Sprint("commit ", len(group)))
 			time.Sleep(commitTime)
 			return nil, nil
