@@ -83,7 +83,8 @@
 //
 // # Recovery
 //
-// At Open every file is synced, dropped from the page cache, and its headers are read. In the active file a place
+// At Open the headers of every file are read. A file that does not end with a manifest whose synced field is its own
+// offset is synced first, and dropped from the page cache. In the active file a place
 // that is no record is damage if a later record's synced field lies behind its start: it was on disk once. If none
 // does, it is a commit that was torn, or damage to the last one, which nothing can tell apart: whole records behind
 // it are kept, a void is written over it, it is logged and counted. What follows the last record is cut off. In a

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/crashtest"
+	"github.com/granary-store/granary/internal/durable"
 )
 
 // stored says what a test put into a store.
@@ -371,6 +374,30 @@ func TestForgedRecordInPayload(t *testing.T) {
 	if _, err := s.Get(ctx, addrOf(1), "", nil); !errors.Is(err, blobstor.ErrNotFound) {
 		t.Errorf("a record came out of a payload: %v", err)
 	}
+}
+
+// Open trusts a file that Close or a seal has ended, and makes any other durable before it believes it.
+func TestOpenSyncsWhatWasNotClosed(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{FileSize: 4 << 10})
+	for n := range 8 {
+		_, err := s.Put(ctx, addrOf(n), dataOf(n, 1000))
+		check(t, err)
+	}
+	killed := copyStore(t, dir)
+	check(t, s.Close())
+	faults := &crashtest.Faults{}
+	faults.Add(crashtest.Fault{Op: durable.OpSync, Path: treeDir, Forever: true, Err: syscall.EIO})
+	if s, err := open(killed, &Options{}, faults); !errors.Is(err, syscall.EIO) {
+		check(t, s.Close())
+		t.Errorf("open after a kill, with a failing sync: %v", err)
+	}
+	s, err := open(dir, &Options{}, faults)
+	check(t, err)
+	for n := range 8 {
+		expect(t, s, n, dataOf(n, 1000))
+	}
+	check(t, s.Close()) // nothing was written, so there is nothing to prove
 }
 
 // Zeros after the end are legal.

@@ -23,8 +23,8 @@ func openLeaf(t *Tree, id uint16, dir *durable.Dir) (*leaf, error) {
 	return l, nil
 }
 
-// openFiles opens the data files in the order of their numbers. What a killed process left in the page cache is
-// made durable first and then read from the disk, so that it is neither lost later nor trusted.
+// openFiles opens the data files in the order of their numbers, and makes their names durable: a killed process may
+// not have come to that.
 func (l *leaf) openFiles() (files []*file, err error) {
 	names, err := l.dir.Names()
 	if err != nil {
@@ -57,15 +57,7 @@ func (l *leaf) openData(name string) (*durable.File, error) {
 	if l.tree.readOnly.Load() {
 		return l.dir.Open(name)
 	}
-	f, err := l.dir.OpenRW(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Datasync(); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	f.DropCache()
-	return f, nil
+	return l.dir.OpenRW(name)
 }
 
 func (l *leaf) closeFiles() (err error) {
@@ -81,12 +73,8 @@ func (l *leaf) closeFiles() (err error) {
 func (l *leaf) replay(files []*file) error {
 	scans := make([]*scan, len(files))
 	for i, f := range files {
-		size, err := f.f.Size()
-		if err != nil {
-			return err
-		}
-		f.end.Store(size)
-		if scans[i], err = scanFile(f, size); err != nil {
+		var err error
+		if scans[i], err = l.scan(f); err != nil {
 			return err
 		}
 	}
@@ -116,6 +104,36 @@ func (l *leaf) replay(files []*file) error {
 		l.giveUp(errNoManifest)
 	}
 	return nil
+}
+
+// scan reads the headers of a file. Unless a manifest at its end proves that all was synced, what a killed process
+// left in the page cache is made durable first and then read from the disk, so that it is neither lost later nor
+// trusted.
+func (l *leaf) scan(f *file) (*scan, error) {
+	size, err := f.f.Size()
+	if err != nil {
+		return nil, err
+	}
+	f.end.Store(size)
+	s, err := scanFile(f, size)
+	if err != nil || l.tree.readOnly.Load() || s.endsSynced(size) {
+		return s, err
+	}
+	if err := f.f.Datasync(); err != nil {
+		return nil, err
+	}
+	f.f.DropCache()
+	return scanFile(f, size)
+}
+
+// endsSynced reports whether the last bytes of the file are a manifest that was written when all before it was
+// synced. The first record proves nothing: it is written before the file has a name.
+func (s *scan) endsSynced(size int64) bool {
+	if len(s.records) < 2 || s.end != size {
+		return false
+	}
+	last := &s.records[len(s.records)-1]
+	return last.kind == kindManifest && last.synced == last.off
 }
 
 // newestManifest returns what the newest valid manifest lists; complete says that it stands in the newest file,
