@@ -8,118 +8,122 @@ import (
 
 // PutBatch stores many blobs with few commits: those of one leaf share one, as far as its bounds allow.
 func (t *Tree) PutBatch(ctx context.Context, items []blobstor.Item) error {
-	return t.batch(ctx, "put", items, func(l *leaf, o *op, item *blobstor.Item) (done bool) {
-		if item.Err = t.checkSize(item.Data); item.Err != nil {
-			return true
-		}
-		o.hdr.kind, o.hdr.length, o.data = kindPut, uint32(len(item.Data)), item.Data
-		if !l.preparePut(o) {
-			return false
-		}
-		item.Err = l.settled(ctx)
-		return true
-	}, func(item *blobstor.Item) {
+	b := t.newBatch(ctx)
+	for i := range items {
+		data := items[i].Data
+		b.add(&items[i], op{hdr: header{kind: kindPut, length: uint32(len(data))}, data: data})
+	}
+	for _, item := range b.finish() {
 		item.Location, item.Err = t.Put(ctx, item.Address, item.Data)
-	})
+	}
+	return t.outcome("put", items)
 }
 
 // DeleteBatch removes many blobs with few commits.
 func (t *Tree) DeleteBatch(ctx context.Context, items []blobstor.Item) error {
-	return t.batch(ctx, "delete", items, func(l *leaf, o *op, item *blobstor.Item) (done bool) {
-		o.hdr.kind = kindTombstone
-		item.Err = l.prepareDelete(o)
-		return item.Err != nil
-	}, func(item *blobstor.Item) {
+	b := t.newBatch(ctx)
+	for i := range items {
+		b.add(&items[i], op{hdr: header{kind: kindTombstone}})
+	}
+	for _, item := range b.finish() {
 		item.Err = t.Delete(ctx, item.Address, item.Location)
-	})
+	}
+	return t.outcome("delete", items)
 }
 
-// part is what of a batch goes into one commit: the items of one leaf, and a request with an operation for each.
+// batch gathers what one caller writes into a part for each leaf.
+type batch struct {
+	t     *Tree
+	ctx   context.Context // of the one call that the batch is
+	parts map[*leaf]*part
+	again []*blobstor.Item // whose look-ups no longer held: as the second of two of one address
+}
+
+// part is what goes into one commit: items of one leaf, and a request with an operation for each.
 type part struct {
-	leaf  *leaf
 	items []*blobstor.Item
 	req   request
 	size  int64
 }
 
-// batch prepares every item and commits them by leaf. An item whose look-up no longer holds when its commit comes,
-// as the second of two of the same address, is done again alone.
-func (t *Tree) batch(ctx context.Context, name string, items []blobstor.Item,
-	prepare func(*leaf, *op, *blobstor.Item) (done bool), alone func(*blobstor.Item)) error {
-	parts, again := map[*leaf]*part{}, []*blobstor.Item(nil)
-	flush := func(p *part) {
-		again = append(again, t.commitPart(ctx, p)...)
-		delete(parts, p.leaf)
-	}
-	for i := range items {
-		item := &items[i]
-		item.Err = nil
-		o := op{key: t.sortKey(item.Address)}
-		o.hdr.address = item.Address
-		l := t.leaf(o.key)
-		call, err := t.enterWrite(ctx, &item.Address)
-		if err != nil {
-			item.Err = err
-			continue
-		}
-		done := prepare(l, &o, item)
-		call.RUnlock()
-		if done {
-			if item.Err == nil {
-				item.Location = makeLocation(l.id, o.found.stored)
-			}
-			continue
-		}
-		p := parts[l]
-		if p != nil && (p.size+o.hdr.size() > groupBytes || len(p.items) >= groupOps) {
-			flush(p)
-			p = nil
-		}
-		if p == nil {
-			p = &part{leaf: l}
-			parts[l] = p
-		}
-		p.items, p.req.ops, p.size = append(p.items, item), append(p.req.ops, o), p.size+o.hdr.size()
-	}
-	for _, p := range parts {
-		flush(p)
-	}
-	for _, item := range again {
-		alone(item)
-	}
-	return t.finish(name, items)
+func (t *Tree) newBatch(ctx context.Context) *batch {
+	return &batch{t: t, ctx: ctx, parts: map[*leaf]*part{}}
 }
 
-// commitPart commits a part and returns the items that must be done again.
-func (t *Tree) commitPart(ctx context.Context, p *part) (again []*blobstor.Item) {
-	call, err := t.enterWrite(ctx, &blobstor.Address{})
+// add looks the item up and adds its operation to a part, unless there is nothing to write.
+func (b *batch) add(item *blobstor.Item, o op) {
+	call, err := b.t.enterWrite(b.ctx, &item.Address)
+	if err != nil {
+		item.Err = err
+		return
+	}
+	o.hdr.address, o.key = item.Address, b.t.sortKey(item.Address)
+	l := b.t.leaf(o.key)
+	done, err := false, b.t.checkSize(o.data)
 	if err == nil {
-		err = p.leaf.do(ctx, &p.req, p.size)
-		call.RUnlock()
+		done, err = l.prepare(b.ctx, &o)
 	}
-	for i, item := range p.items {
-		switch o := &p.req.ops[i]; {
-		case err != nil || o.err != nil:
-			item.Err = firstOf(err, o.err)
-		case o.stale:
-			again = append(again, item)
-		case o.hdr.kind == kindPut:
-			item.Location = makeLocation(p.leaf.id, o.found.stored)
-		}
+	call.RUnlock()
+	item.Err = err
+	switch {
+	case err == nil && !done:
+		b.append(l, item, o)
+	case err == nil:
+		item.Location = makeLocation(l.id, o.found.stored)
 	}
-	return again
 }
 
-// finish wraps the items' errors and returns the first.
-func (t *Tree) finish(name string, items []blobstor.Item) (first error) {
+// append adds an operation to its leaf's part.
+func (b *batch) append(l *leaf, item *blobstor.Item, o op) {
+	p := b.parts[l]
+	if p != nil && (p.size+o.hdr.size() > groupBytes || len(p.items) >= groupOps) {
+		b.commit(l, p)
+		p = nil
+	}
+	if p == nil {
+		p = new(part)
+		b.parts[l] = p
+	}
+	p.items, p.req.ops, p.size = append(p.items, item), append(p.req.ops, o), p.size+o.hdr.size()
+}
+
+// finish commits what was added and returns the items that must be done again, each by itself.
+func (b *batch) finish() (again []*blobstor.Item) {
+	for l, p := range b.parts {
+		b.commit(l, p)
+	}
+	return b.again
+}
+
+// commit commits a part and notes how each of its items went.
+func (b *batch) commit(l *leaf, p *part) {
+	call, err := b.t.enterWrite(b.ctx, &blobstor.Address{})
+	if err == nil {
+		err = l.do(b.ctx, &p.req, p.size)
+		call.RUnlock()
+	}
+	b.t.report(&p.req)
+	for i, item := range p.items {
+		o := &p.req.ops[i]
+		switch item.Err = firstOf(err, o.err); {
+		case item.Err != nil:
+		case o.stale:
+			b.again = append(b.again, item)
+		default:
+			item.Location = makeLocation(l.id, o.found.stored)
+		}
+	}
+}
+
+// outcome wraps the items' errors and returns the first.
+func (t *Tree) outcome(name string, items []blobstor.Item) (first error) {
 	for i := range items {
 		item := &items[i]
-		if item.Err != nil {
-			item.Err = t.fail(name, item.Address, item.Location, item.Err)
-			if first == nil {
-				first = item.Err
-			}
+		if item.Err == nil {
+			continue
 		}
+		item.Err = t.fail(name, item.Address, item.Location, item.Err)
+		first = firstOf(first, item.Err)
 	}
 	return first
 }

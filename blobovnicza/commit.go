@@ -37,7 +37,16 @@ type writer struct {
 type request struct {
 	ops    []op
 	one    [1]op
-	queued time.Time // zero without a Commit hook
+	queued time.Time      // zero without a Commit hook
+	led    []commitReport // of the commits that this request's caller led
+}
+
+// commitReport is what the Commit hook is told.
+type commitReport struct {
+	ops   int
+	bytes int64
+	wait  time.Duration
+	sync  time.Duration
 }
 
 // op is one record to write.
@@ -53,11 +62,11 @@ type op struct {
 }
 
 // commitGroup is the commit function of the leaf: write, sync, publish.
-func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (after func(), err error) {
+func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (err error) {
 	begin := time.Now()
 	if l.failed != nil {
 		if err := l.startNext(); err != nil {
-			return nil, blobstor.Failed(errors.Join(l.failed, err))
+			return blobstor.Failed(errors.Join(l.failed, err))
 		}
 	}
 	ops, full := l.accept(group)
@@ -65,7 +74,7 @@ func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (after func(), err
 		if full {
 			err = l.startNext()
 		}
-		return nil, err
+		return err
 	}
 	spent, err := l.store(ops)
 	if noSpace(err) {
@@ -74,10 +83,11 @@ func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (after func(), err
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.publish(ops)
-	return l.report(group, len(ops), begin, spent), nil
+	l.note(group[0].Value, commitReport{len(ops), l.out.written, begin.Sub(group[0].Value.queued), spent})
+	return nil
 }
 
 // accept picks the operations whose look-up still holds: the active file's index says what it said then, and no
@@ -211,16 +221,20 @@ func noSpace(err error) bool {
 	return err != nil && errors.Is(&blobstor.Error{Err: err}, blobstor.ErrNoSpace) && !errors.Is(err, blobstor.ErrFailed)
 }
 
-// report counts a commit, and returns the call of the hook if there is one.
-func (l *leaf) report(group []*groupcommit.Op[*request], ops int, begin time.Time, spent time.Duration) func() {
+// note counts a commit, and leaves it with the leader's request if there is a hook to be told.
+func (l *leaf) note(leader *request, r commitReport) {
 	t := l.tree
 	t.commits.Add(1)
-	t.records.Add(int64(ops))
-	t.syncTime.Add(int64(spent))
-	hook := t.opts.Hooks.Commit
-	if hook == nil {
-		return nil
+	t.records.Add(int64(r.ops))
+	t.syncTime.Add(int64(r.sync))
+	if t.opts.Hooks.Commit != nil {
+		leader.led = append(leader.led, r)
 	}
-	wait, bytes := begin.Sub(group[0].Value.queued), l.out.written
-	return func() { hook(ops, bytes, wait, spent) }
+}
+
+// report tells the Commit hook of the commits that a caller led, when it has left the store.
+func (t *Tree) report(req *request) {
+	for _, r := range req.led {
+		t.opts.Hooks.Commit(r.ops, r.bytes, r.wait, r.sync)
+	}
 }

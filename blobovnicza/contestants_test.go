@@ -73,7 +73,7 @@ func openRawlog(b *testing.B, dir string, _ [2]int) engine {
 	return r
 }
 
-func (r *rawlog) commit(group []*groupcommit.Op[rawRecord]) (func(), error) {
+func (r *rawlog) commit(group []*groupcommit.Op[rawRecord]) error {
 	buf := r.buf[:0]
 	for _, op := range group {
 		rec := &op.Value
@@ -86,11 +86,11 @@ func (r *rawlog) commit(group []*groupcommit.Op[rawRecord]) (func(), error) {
 	for rest := buf; len(rest) > 0; {
 		n := min(len(rest), writeSize)
 		if _, err := r.f.WriteAt(rest[:n], r.off); err != nil {
-			return nil, err
+			return err
 		}
 		r.off, rest = r.off+int64(n), rest[n:]
 	}
-	return nil, fdatasync(r.f)
+	return fdatasync(r.f)
 }
 
 func (r *rawlog) put(addr blobstor.Address, data []byte) error {
@@ -142,8 +142,8 @@ type boltGroup struct {
 func openBoltGroup(b *testing.B, dir string, _ [2]int) engine {
 	e := &boltGroup{db: openBoltDB(b, dir)}
 	e.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes},
-		func(group []*groupcommit.Op[rawRecord]) (func(), error) {
-			return nil, e.db.Update(func(tx *bbolt.Tx) error {
+		func(group []*groupcommit.Op[rawRecord]) error {
+			return e.db.Update(func(tx *bbolt.Tx) error {
 				bucket := tx.Bucket(boltBucket)
 				for _, op := range group {
 					if err := bucket.Put(boltKey(&op.Value.addr), op.Value.data); err != nil {

@@ -195,133 +195,6 @@ func TestFullFileSystem(t *testing.T) {
 	expect(t, s, 1000, dataOf(1000, 100<<10))
 }
 
-// Wrong directories are clear errors, and stay as they are.
-func TestWrongDirectory(t *testing.T) {
-	store := t.TempDir()
-	s := mustOpen(t, store, Options{Width: 2, Depth: 1, Owner: []byte("node 1")})
-	file := filepath.Join(t.TempDir(), "file")
-	check(t, os.WriteFile(file, []byte("precious"), 0o600))
-	full := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(full, "other"), nil, 0o600))
-	for name, tc := range map[string]struct {
-		dir  string
-		opts Options
-		want error
-	}{
-		"open twice":           {store, Options{}, blobstor.ErrInUse},
-		"open twice read-only": {store, Options{ReadOnly: true}, blobstor.ErrInUse},
-		"missing":              {filepath.Join(full, "missing"), Options{}, blobstor.ErrLayout},
-		"empty":                {t.TempDir(), Options{}, blobstor.ErrLayout},
-		"a file":               {file, Options{Create: true}, blobstor.ErrLayout},
-		"foreign directory":    {full, Options{Create: true}, blobstor.ErrLayout},
-	} {
-		if _, err := Open(tc.dir, &tc.opts); !errors.Is(err, tc.want) {
-			t.Errorf("%s: %v, want %v", name, err, tc.want)
-		}
-	}
-	check(t, s.Close())
-	for name, opts := range map[string]Options{
-		"width": {Width: 3, Depth: 1}, "depth": {Width: 2, Depth: 2}, "owner": {Owner: []byte("node 2")},
-	} {
-		if _, err := Open(store, &opts); !errors.Is(err, blobstor.ErrLayout) {
-			t.Errorf("other %s: %v", name, err)
-		}
-	}
-	check(t, os.RemoveAll(filepath.Join(store, treeDir, "1")))
-	if _, err := Open(store, nil); err == nil {
-		t.Error("a missing leaf was not noticed")
-	}
-}
-
-func TestOptionsValidate(t *testing.T) {
-	bad := Options{Create: true, ReadOnly: true, NoSync: true, Owner: make([]byte, 65), Width: -1, Depth: 2,
-		MaxBlob: 1 << 30, FileSize: -1}
-	_, err := Open(t.TempDir(), &bad)
-	if joined, ok := err.(interface{ Unwrap() []error }); !ok || len(joined.Unwrap()) < 7 {
-		t.Errorf("%v; want every bad field", err)
-	}
-	for _, o := range []Options{{Width: 300, Depth: 3}, {Width: 1 << 20, Depth: 1 << 20}, {Depth: 1}} {
-		if o.Validate() == nil {
-			t.Errorf("%+v is valid", o)
-		}
-	}
-	for _, o := range []Options{{}, {Width: 1, Depth: 1000}, {Width: 256, Depth: 2}, {Width: 70000}} {
-		if err := o.Validate(); err != nil {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-}
-
-// SetReadOnly returns when the commits that run have ended, refuses writes, and can be lifted.
-func TestSetReadOnly(t *testing.T) {
-	s := mustOpen(t, t.TempDir(), Options{Width: 2, Depth: 1})
-	var stop atomic.Bool
-	var late atomic.Int64 // acknowledged after SetReadOnly returned
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for n := g; ; n += 8 {
-				began := stop.Load()
-				_, err := s.Put(ctx, addrOf(n), []byte("x"))
-				if err != nil {
-					if !errors.Is(err, blobstor.ErrReadOnly) {
-						t.Error(err)
-					}
-					return
-				}
-				if began {
-					late.Add(1)
-				}
-			}
-		})
-	}
-	time.Sleep(5 * time.Millisecond)
-	check(t, s.SetReadOnly(ctx, true))
-	stop.Store(true)
-	wg.Wait()
-	if n := late.Load(); n > 0 {
-		t.Errorf("%d puts began and succeeded after SetReadOnly", n)
-	}
-	if err := s.Delete(ctx, addrOf(1), ""); !errors.Is(err, blobstor.ErrReadOnly) {
-		t.Errorf("delete: %v", err)
-	}
-	expect(t, s, 1, []byte("x"))
-	check(t, s.SetReadOnly(ctx, false))
-	check(t, s.Delete(ctx, addrOf(1), ""))
-}
-
-// Close waits for the calls that run; those that come later get ErrClosed.
-func TestCloseWhileCallsRun(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{FileSize: 64 << 10})
-	var acked sync.Map
-	var wg sync.WaitGroup
-	for g := range 16 {
-		wg.Go(func() {
-			for n := g; ; n += 16 {
-				if _, err := s.Put(ctx, addrOf(n), dataOf(n, 1000)); err != nil {
-					if !errors.Is(err, blobstor.ErrClosed) {
-						t.Error(err)
-					}
-					return
-				}
-				acked.Store(n, true)
-				if _, err := s.Get(ctx, addrOf(n), "", nil); err != nil && !errors.Is(err, blobstor.ErrClosed) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	time.Sleep(20 * time.Millisecond)
-	check(t, s.Close())
-	wg.Wait()
-	s = mustOpen(t, dir, Options{})
-	acked.Range(func(n, _ any) bool {
-		expect(t, s, n.(int), dataOf(n.(int), 1000))
-		return true
-	})
-}
-
 // A context that ends while the operation is queued withdraws it.
 func TestCancelledWhileQueued(t *testing.T) {
 	s, st := faulty(t, Options{})
@@ -402,7 +275,38 @@ func TestHooksAndStats(t *testing.T) {
 		t.Errorf("%d corrupt, %d faults", corrupt.Load(), faults.Load())
 	}
 	expect(t, s, 100, nil) // a miss is neither
+	check(t, s.Close())
+	if _, err := s.Put(ctx, addrOf(1), make([]byte, 2<<20)); !errors.Is(err, blobstor.ErrClosed) {
+		t.Errorf("a large put after Close: %v", err)
+	}
 	if corrupt.Load() != 1 || faults.Load() != 1 {
 		t.Error("a miss was reported")
+	}
+}
+
+// Hooks are called outside the store: whatever they do, Close included, does not wait for their caller.
+func TestHooksMayCallBack(t *testing.T) {
+	dir := t.TempDir()
+	var s *Tree
+	commits := 0
+	s = mustOpen(t, dir, Options{Hooks: blobstor.Hooks{
+		Commit: func(int, int64, time.Duration, time.Duration) {
+			if commits++; commits == 1 {
+				_, err := s.Put(ctx, addrOf(2), []byte("from the hook"))
+				check(t, err)
+			}
+		},
+		Corrupt: func(blobstor.Info, error) { check(t, s.Close()) },
+	}})
+	at, err := s.Put(ctx, addrOf(1), []byte("one"))
+	check(t, err)
+	expect(t, s, 2, []byte("from the hook"))
+	_, p, _ := parseLocation(at)
+	flip(t, dataPath(dir, s, addrOf(1), p.file), p.off+headerSize)
+	if _, err := s.Get(ctx, addrOf(1), at, nil); !errors.Is(err, blobstor.ErrCorrupt) {
+		t.Error(err)
+	}
+	if _, err := s.Get(ctx, addrOf(2), "", nil); !errors.Is(err, blobstor.ErrClosed) {
+		t.Errorf("after the hook closed the store: %v", err)
 	}
 }

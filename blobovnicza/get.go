@@ -10,8 +10,8 @@ import (
 // Get appends the verified blob to dst, in one read of the disk if the location is right.
 func (t *Tree) Get(ctx context.Context, addr blobstor.Address, at blobstor.Location, dst []byte) ([]byte, error) {
 	r := reading{addr: addr, mode: modeWhole, dst: dst}
-	if err := t.read(ctx, "get", at, &r); err != nil {
-		return dst, err
+	if err := t.read(ctx, at, &r); err != nil {
+		return dst, t.fail("get", addr, at, err)
 	}
 	return r.dst, nil
 }
@@ -23,8 +23,8 @@ func (t *Tree) ReadRange(ctx context.Context, addr blobstor.Address, at blobstor
 		return 0, 0, blobstor.Wrap("range", addr, at, fmt.Errorf("%w: offset %d", blobstor.ErrOutOfRange, off))
 	}
 	r := reading{addr: addr, mode: modeSpan, p: p, off: off}
-	if err := t.read(ctx, "range", at, &r); err != nil {
-		return 0, 0, err
+	if err := t.read(ctx, at, &r); err != nil {
+		return 0, 0, t.fail("range", addr, at, err)
 	}
 	size = int64(r.hdr.length)
 	if off > size {
@@ -37,8 +37,8 @@ func (t *Tree) ReadRange(ctx context.Context, addr blobstor.Address, at blobstor
 // Stat reads the header of the blob's record.
 func (t *Tree) Stat(ctx context.Context, addr blobstor.Address, at blobstor.Location) (blobstor.Info, error) {
 	r := reading{addr: addr, mode: modeHeader}
-	if err := t.read(ctx, "stat", at, &r); err != nil {
-		return blobstor.Info{}, err
+	if err := t.read(ctx, at, &r); err != nil {
+		return blobstor.Info{}, t.fail("stat", addr, at, err)
 	}
 	return infoOf(&r.hdr, r.leaf, r.place), nil
 }
@@ -54,10 +54,10 @@ func infoOf(h *header, leaf uint16, p place) blobstor.Info {
 }
 
 // read serves r from where the location says, or from where the look-up finds the blob.
-func (t *Tree) read(ctx context.Context, op string, at blobstor.Location, r *reading) error {
+func (t *Tree) read(ctx context.Context, at blobstor.Location, r *reading) error {
 	call, err := t.calls.enter(ctx, &r.addr)
 	if err != nil {
-		return blobstor.Wrap(op, r.addr, at, err)
+		return err
 	}
 	defer call.RUnlock()
 	if id, p, ok := parseLocation(at); ok && int(id) < len(t.leaves) && t.leaves[id].byHint(p, r) {
@@ -67,8 +67,6 @@ func (t *Tree) read(ctx context.Context, op string, at blobstor.Location, r *rea
 	key := t.sortKey(r.addr)
 	l := t.leaf(key)
 	r.leaf = l.id
-	if _, err := l.lookup(key, r); err != nil {
-		return t.fail(op, r.addr, at, err)
-	}
-	return nil
+	_, err = l.lookup(key, r)
+	return err
 }

@@ -17,62 +17,54 @@ var requests = sync.Pool{New: func() any { return new(request) }}
 // share. A stored copy is read once: if it verifies, Put is done, for what can be found is durable; if it does
 // not, the new record replaces it.
 func (t *Tree) Put(ctx context.Context, addr blobstor.Address, data []byte) (blobstor.Location, error) {
-	call, err := t.enterWrite(ctx, &addr)
-	if err != nil {
-		return "", blobstor.Wrap("put", addr, "", err)
-	}
-	defer call.RUnlock()
-	if err := t.checkSize(data); err != nil {
-		return "", blobstor.Wrap("put", addr, "", err)
-	}
 	req := requests.Get().(*request)
 	defer release(req)
-	req.ops = req.one[:]
 	o := &req.one[0]
 	o.hdr.kind, o.hdr.address, o.hdr.length, o.data = kindPut, addr, uint32(len(data)), data
-	o.key = t.sortKey(addr)
-	l := t.leaf(o.key)
-	for {
-		if l.preparePut(o) {
-			if err := l.settled(ctx); err != nil {
-				return "", t.fail("put", addr, "", err)
-			}
-			return makeLocation(l.id, o.found.stored), nil
-		}
-		if err := firstOf(l.do(ctx, req, o.hdr.size()), o.err); err != nil {
-			return "", t.fail("put", addr, "", err)
-		}
-		if !o.stale {
-			return makeLocation(l.id, o.found.stored), nil
-		}
+	leaf, err := t.write(ctx, req)
+	t.report(req)
+	if err != nil {
+		return "", t.fail("put", addr, "", err)
 	}
+	return makeLocation(leaf, o.found.stored), nil
 }
 
 // Delete writes a tombstone. While addresses are lost to damage in the leaf, it does so also for a blob that is
 // not found, because the blob may be among the lost ones.
 func (t *Tree) Delete(ctx context.Context, addr blobstor.Address, at blobstor.Location) error {
-	call, err := t.enterWrite(ctx, &addr)
-	if err != nil {
-		return blobstor.Wrap("delete", addr, at, err)
-	}
-	defer call.RUnlock()
 	req := requests.Get().(*request)
 	defer release(req)
-	req.ops = req.one[:]
 	o := &req.one[0]
 	o.hdr.kind, o.hdr.address = kindTombstone, addr
-	o.key = t.sortKey(addr)
+	_, err := t.write(ctx, req)
+	t.report(req)
+	if err != nil {
+		return t.fail("delete", addr, at, err)
+	}
+	return nil
+}
+
+// write commits the one operation of a request, unless a look-up settles it, and returns its leaf. It is the call
+// of the store: hooks are called when it is over.
+func (t *Tree) write(ctx context.Context, req *request) (leaf uint16, err error) {
+	o := &req.one[0]
+	call, err := t.enterWrite(ctx, &o.hdr.address)
+	if err != nil {
+		return 0, err
+	}
+	defer call.RUnlock()
+	if err := t.checkSize(o.data); err != nil {
+		return 0, err
+	}
+	req.ops = req.one[:]
+	o.key = t.sortKey(o.hdr.address)
 	l := t.leaf(o.key)
 	for {
-		err := l.prepareDelete(o)
-		if err == nil {
-			err = firstOf(l.do(ctx, req, o.hdr.size()), o.err)
+		if done, err := l.prepare(ctx, o); done || err != nil {
+			return l.id, err
 		}
-		if err != nil {
-			return t.fail("delete", addr, at, err)
-		}
-		if !o.stale {
-			return nil
+		if err := firstOf(l.do(ctx, req, o.hdr.size()), o.err); err != nil || !o.stale {
+			return l.id, err
 		}
 	}
 }
@@ -103,13 +95,21 @@ func (t *Tree) checkSize(data []byte) error {
 	return nil
 }
 
-// preparePut looks for a stored copy and reports whether a verified one was found. Any other answer, damage and
-// failing reads included, means that a record is to be written.
-func (l *leaf) preparePut(o *op) (done bool) {
+// prepare looks up what an operation would replace, and reports whether there is nothing to write.
+func (l *leaf) prepare(ctx context.Context, o *op) (done bool, err error) {
 	r := reading{addr: o.hdr.address, mode: modeVerify}
-	var err error
+	if o.hdr.kind == kindTombstone {
+		r.mode = modeHeader
+	}
 	o.found, err = l.lookup(o.key, &r)
-	return err == nil
+	switch {
+	case o.hdr.kind == kindTombstone && errors.Is(err, blobstor.ErrNotFound):
+		return true, err
+	case o.hdr.kind == kindPut && err == nil:
+		return true, l.settled(ctx)
+	}
+	// Any other answer, damage and failing reads included, means that a record is to be written.
+	return false, nil
 }
 
 // settled makes sure that no failed commit waits for its revocation, before a put that has nothing to write is
@@ -119,16 +119,6 @@ func (l *leaf) settled(ctx context.Context) error {
 		return nil
 	}
 	return l.do(ctx, new(request), 0)
-}
-
-// prepareDelete looks for what a tombstone would bury. It returns ErrNotFound if there certainly is nothing.
-func (l *leaf) prepareDelete(o *op) (err error) {
-	r := reading{addr: o.hdr.address, mode: modeHeader}
-	o.found, err = l.lookup(o.key, &r)
-	if errors.Is(err, blobstor.ErrNotFound) {
-		return err
-	}
-	return nil
 }
 
 // do commits a request. Nil means that each of its operations is done, or stale, or has an error of its own.

@@ -193,7 +193,7 @@ func (t *Tree) sortKey(addr blobstor.Address) uint64 { return sortKey(t.storeID,
 // leaf returns the one leaf that an address belongs to.
 func (t *Tree) leaf(key uint64) *leaf { return t.leaves[key%uint64(len(t.leaves))] }
 
-// fail wraps an error of a call and tells the hooks.
+// fail wraps an error of a call and tells the hooks. The call must be over: a hook may begin another one.
 func (t *Tree) fail(op string, addr blobstor.Address, at blobstor.Location, err error) error {
 	err = blobstor.Wrap(op, addr, at, err)
 	if errors.Is(err, blobstor.ErrCorrupt) {

@@ -45,7 +45,7 @@ const (
 
 // Committer groups operations of type T. It is safe for concurrent use.
 type Committer[T any] struct {
-	commit func(group []*Op[T]) (after func(), err error)
+	commit func(group []*Op[T]) error
 	tidy   func()
 	limits Limits
 	pool   sync.Pool
@@ -61,10 +61,10 @@ type Committer[T any] struct {
 }
 
 // New returns a Committer that calls commit with each group, one at a time and in order of arrival. Commit sets
-// the Err of operations that fail alone; the error it returns reaches all others of the group. The function
-// after, if not nil, runs in the leader when the group was woken and the lead handed over. Tidy, if not nil, runs
-// between the two: nobody waits for it but the next group.
-func New[T any](limits Limits, commit func(group []*Op[T]) (after func(), err error), tidy func()) *Committer[T] {
+// the Err of operations that fail alone; the error it returns reaches all others of the group. The first operation
+// is the one of the leader, in whose goroutine commit runs. Tidy, if not nil, runs when the group was woken and
+// before the lead is handed over: nobody waits for it but the next group.
+func New[T any](limits Limits, commit func(group []*Op[T]) error, tidy func()) *Committer[T] {
 	c := &Committer[T]{commit: commit, tidy: tidy, limits: limits, idle: make(chan struct{})}
 	c.pool.New = func() any { return &Op[T]{wake: make(chan role, 1)} }
 	return c
@@ -157,7 +157,7 @@ func (c *Committer[T]) lead() {
 	c.gather()
 	group := c.take()
 	own := group[0]
-	after, err := c.run(group)
+	err := c.run(group)
 	for _, op := range group {
 		if op.Err == nil {
 			op.Err = err
@@ -168,9 +168,6 @@ func (c *Committer[T]) lead() {
 	}
 	c.tidyUp()
 	c.handOver(len(group))
-	if after != nil {
-		after()
-	}
 }
 
 // tidyUp runs tidy. If that does not return the committer closes, as after a commit that does not.
@@ -238,16 +235,16 @@ func (c *Committer[T]) take() []*Op[T] {
 
 // run calls commit. If it does not return (a panic, or Goexit in a test) the group fails, the committer closes,
 // and the unwinding goes on in the leader.
-func (c *Committer[T]) run(group []*Op[T]) (after func(), err error) {
+func (c *Committer[T]) run(group []*Op[T]) (err error) {
 	returned := false
 	defer func() {
 		if !returned {
 			c.abandon(group)
 		}
 	}()
-	after, err = c.commit(group)
+	err = c.commit(group)
 	returned = true
-	return after, err
+	return err
 }
 
 // abandon fails the group and all that is queued, and closes the committer.

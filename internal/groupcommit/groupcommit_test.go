@@ -20,7 +20,7 @@ const commitTime = time.Second
 // recorder returns a committer of ints whose commits take commitTime, and the groups it saw.
 func recorder(limits Limits, outcome func(group []*Op[int]) error) (*Committer[int], *[][]int) {
 	groups := new([][]int)
-	return New(limits, func(group []*Op[int]) (func(), error) {
+	return New(limits, func(group []*Op[int]) error {
 		var values []int
 		for _, op := range group {
 			values = append(values, op.Value)
@@ -28,9 +28,9 @@ func recorder(limits Limits, outcome func(group []*Op[int]) error) (*Committer[i
 		*groups = append(*groups, values)
 		time.Sleep(commitTime)
 		if outcome == nil {
-			return nil, nil
+			return nil
 		}
-		return nil, outcome(group)
+		return outcome(group)
 	}, nil), groups
 }
 
@@ -223,33 +223,14 @@ func TestCommitThatPanicsFailsItsGroupAndCloses(t *testing.T) {
 	})
 }
 
-func TestAfterRunsWithoutTheLead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c *Committer[int]
-		c = New(wide, func(group []*Op[int]) (func(), error) {
-			if group[0].Value != 1 {
-				return nil, nil
-			}
-			return func() { // would deadlock if the lead were still held
-				if err := c.Do(context.Background(), 2, 1); err != nil {
-					t.Error(err)
-				}
-			}, nil
-		}, nil)
-		if err := c.Do(context.Background(), 1, 1); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Tidy runs when the group has its outcome, and before the next commit. A panic there closes the committer.
 func TestTidy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
-		c := New(Limits{MaxOps: 2, MaxBytes: 100}, func(group []*Op[int]) (func(), error) {
+		c := New(Limits{MaxOps: 2, MaxBytes: 100}, func(group []*Op[int]) error {
 			log = append(log, fmt.Sprint("commit ", len(group)))
 			time.Sleep(commitTime)
-			return nil, nil
+			return nil
 		}, func() {
 			time.Sleep(commitTime)
 			if log = append(log, "tidy"); len(log) == 4 {
@@ -279,13 +260,13 @@ func TestTidy(t *testing.T) {
 func TestStorm(t *testing.T) {
 	const callers, each = 32, 300
 	var committed sync.Map
-	c := New(Limits{MaxOps: 7, MaxBytes: 50}, func(group []*Op[int]) (func(), error) {
+	c := New(Limits{MaxOps: 7, MaxBytes: 50}, func(group []*Op[int]) error {
 		for _, op := range group {
 			if _, twice := committed.LoadOrStore(op.Value, true); twice {
 				op.Err = errors.New("committed twice")
 			}
 		}
-		return nil, nil
+		return nil
 	}, nil)
 	var wg sync.WaitGroup
 	for g := range callers {
@@ -310,7 +291,7 @@ func TestStorm(t *testing.T) {
 }
 
 func BenchmarkDo(b *testing.B) {
-	c := New(wide, func(group []*Op[int]) (func(), error) { return nil, nil }, nil)
+	c := New(wide, func(group []*Op[int]) error { return nil }, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := c.Do(context.Background(), 1, 1); err != nil {
