@@ -137,6 +137,30 @@ func TestUnrevokedLeafRefusesWrites(t *testing.T) {
 	expect(t, s, 2, []byte("later"))
 }
 
+// Close revokes what could not be revoked before, and says if it cannot either.
+func TestCloseRevokes(t *testing.T) {
+	for _, healed := range []bool{true, false} {
+		s, st := faulty(t, Options{})
+		_, err := s.Put(ctx, addrOf(1), []byte("before"))
+		check(t, err)
+		st.faults.Add(crashtest.Fault{Op: durable.OpSync, Forever: true, Err: syscall.EIO})
+		if _, err := s.Put(ctx, addrOf(2), []byte("failed")); !errors.Is(err, blobstor.ErrFailed) {
+			t.Fatalf("put: %v", err)
+		}
+		if healed {
+			st.faults.Clear()
+		}
+		if err := s.Close(); (err == nil) != healed {
+			t.Errorf("healed %v: Close: %v", healed, err)
+		}
+		if healed {
+			s = mustOpen(t, st.dir, Options{})
+			expect(t, s, 1, []byte("before"))
+			expect(t, s, 2, nil)
+		}
+	}
+}
+
 // A file that cannot be made when the active one is full fails the puts that need it, and no others.
 func TestNextFileCannotBeMade(t *testing.T) {
 	for _, op := range []durable.Op{durable.OpCreate, durable.OpLink} {

@@ -98,9 +98,16 @@ func (l *leaf) seal(f *file, list []listed) {
 }
 
 // settle ends the active file with a manifest before it is closed. It proves that all before it was synced: what
-// is unreadable at the next Open is damage and not a torn commit. On a full disk that proof is done without.
+// is unreadable at the next Open is damage and not a torn commit. On a full disk that proof is done without. A failed
+// commit that could not be revoked gets its last chance.
 func (l *leaf) settle() error {
-	if !l.unproven || l.failed != nil || l.tree.opts.ReadOnly {
+	if l.tree.opts.ReadOnly {
+		return nil
+	}
+	if l.failed != nil {
+		return l.startNext()
+	}
+	if !l.unproven {
 		return nil
 	}
 	files := *l.files.Load()
