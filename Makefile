@@ -1,7 +1,7 @@
 # Shorthand for plain go commands and for parts of .ci/run, which is the whole of the checks.
 GO    ?= go
 BENCH ?= .
-export FUZZTIME ?= 30s
+export FUZZTIME ?= 200000x
 
 .PHONY: test race fuzz bench lint cover cross
 
