@@ -1,8 +1,8 @@
 package blobovnicza
 
 import (
+	"cmp"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/granary-store/granary/blobstor"
@@ -52,7 +52,7 @@ func (l *leaf) listing(files []*file) []listed {
 	for _, f := range files {
 		list = append(list, f.listing())
 	}
-	slices.SortFunc(list, func(a, b listed) int { return int(int64(a.number) - int64(b.number)) })
+	slices.SortFunc(list, func(a, b listed) int { return cmp.Compare(a.number, b.number) })
 	return list
 }
 
@@ -151,7 +151,7 @@ func manifestRecord(list []listed, seed uint32, off, synced int64, commit uint64
 // readManifest reads the manifest that a scan found.
 func (f *file) readManifest(rec *scanned) ([]listed, error) {
 	b := make([]byte, rec.size()-headerSize)
-	if err := f.readAt(b, rec.off+headerSize); err != nil && !errors.Is(err, io.EOF) {
+	if err := f.readAt(b, rec.off+headerSize); err != nil {
 		return nil, err
 	}
 	payload := b[:rec.length]

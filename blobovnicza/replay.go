@@ -1,6 +1,7 @@
 package blobovnicza
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,11 +88,11 @@ func (l *leaf) replay(files []*file) error {
 	if orphaned(files, list) {
 		active++
 	}
-	for i, f := range files[:max(active, 0)] {
+	for i, f := range files[:active] {
 		l.settleFull(f, scans[i], list)
 		l.index(files, f, scans[i])
 	}
-	if active != len(files)-1 || active < 0 {
+	if active == len(files) {
 		l.adopt(files)
 		return nil
 	}
@@ -187,7 +188,7 @@ func (l *leaf) reconcile(files []*file, scans []*scan, list []listed, complete b
 }
 
 func find(list []listed, number uint32) (listed, bool) {
-	i, ok := slices.BinarySearchFunc(list, number, func(e listed, n uint32) int { return int(int64(e.number) - int64(n)) })
+	i, ok := slices.BinarySearchFunc(list, number, func(e listed, n uint32) int { return cmp.Compare(e.number, n) })
 	if !ok {
 		return listed{}, false
 	}
