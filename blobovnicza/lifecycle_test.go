@@ -72,6 +72,8 @@ func TestOptionsValidate(t *testing.T) {
 // SetReadOnly returns when the commits that run have ended, refuses writes, and can be lifted.
 func TestSetReadOnly(t *testing.T) {
 	s := mustOpen(t, t.TempDir(), Options{Width: 2, Depth: 1})
+	_, err := s.Put(ctx, addrOf(1), []byte("x")) // below, nobody may come to it in time
+	check(t, err)
 	var stop atomic.Bool
 	var late atomic.Int64 // acknowledged after SetReadOnly returned
 	var wg sync.WaitGroup
