@@ -98,6 +98,63 @@ func TestPowerLossRevertsOverwrites(t *testing.T) {
 	expect(t, r, map[string]string{"before": "-", "after": "new!"})
 }
 
+// moved has a file "from/f" that is durable and was moved to "to/g", without syncs.
+func moved(t *testing.T) (r *Recorder, from, to *durable.Dir) {
+	t.Helper()
+	r, d := recorded(t)
+	from, err := d.Mkdir("from")
+	check(t, err)
+	t.Cleanup(func() { from.Close() })
+	to, err = d.Mkdir("to")
+	check(t, err)
+	t.Cleanup(func() { to.Close() })
+	check(t, from.WriteFile("f", []byte("x")))
+	check(t, from.Move("f", to, "g"))
+	return r, from, to
+}
+
+func TestPowerLossOfMove(t *testing.T) {
+	r, from, to := moved(t)
+	expect(t, r, map[string]string{"from/f": "x", "to/g": "-"})
+	check(t, to.Sync())
+	expect(t, r, map[string]string{"from/f": "x", "to/g": "x"})
+	check(t, from.Sync())
+	expect(t, r, map[string]string{"from/f": "-", "to/g": "x"})
+}
+
+func TestPowerLossOfMoveInWrongOrder(t *testing.T) {
+	r, from, _ := moved(t)
+	check(t, from.Sync())
+	expect(t, r, map[string]string{"from/f": "-", "to/g": "-"})
+}
+
+// TestPowerLossAfterMoveOfOpenFile: bytes written through a file that was opened under its old name are its own,
+// also when another file has that name by now and both syncs run at once.
+func TestPowerLossAfterMoveOfOpenFile(t *testing.T) {
+	r, from, to := moved(t)
+	check(t, to.Move("g", from, "f"))
+	old, err := from.OpenRW("f")
+	check(t, err)
+	defer old.Close()
+	check(t, from.Move("f", to, "g"))
+	write(t, from, "f", "other", false)
+	other, err := from.OpenRW("f")
+	check(t, err)
+	defer other.Close()
+	_, err = old.WriteAt([]byte("moved"), 0)
+	check(t, err)
+	check(t, errors.Join(from.Sync(), to.Sync()))
+	expect(t, r, map[string]string{"from/f": "", "to/g": "x"})
+
+	path := filepath.Join(from.Path(), "f")
+	check(t, r.Before(durable.OpSync, path, old))
+	check(t, r.Before(durable.OpSync, path, other))
+	r.After(durable.OpSync, path, old)
+	expect(t, r, map[string]string{"from/f": "", "to/g": "moved"})
+	r.After(durable.OpSync, path, other)
+	expect(t, r, map[string]string{"from/f": "other", "to/g": "moved"})
+}
+
 func TestPowerLossLosesUnsyncedLevels(t *testing.T) {
 	r, d := recorded(t)
 	check(t, os.Mkdir(filepath.Join(d.Path(), "level"), 0o700))
@@ -149,7 +206,7 @@ func TestFaults(t *testing.T) {
 	}
 	f.Clear()
 	write(t, d, "never", "x", true)
-	f.Add(Fault{Op: durable.OpSyncDir, Err: broken})
+	f.Add(Fault{Match: func(op durable.Op, path string) bool { return op >= durable.OpRemove && path == r.root }, Err: broken})
 	for range 2 {
 		if err := d.Sync(); !errors.Is(err, broken) {
 			t.Fatal(err)

@@ -10,10 +10,18 @@ import (
 // Fault says which operation fails, and how.
 type Fault struct {
 	Op      durable.Op
-	Path    string // only operations whose path contains this; "" for all
-	N       int    // how many operations succeed before the one that fails
-	Forever bool   // all later ones fail too
+	Path    string                                // only operations whose path contains this; "" for all
+	Match   func(op durable.Op, path string) bool // if set, chooses the operations instead of Op and Path
+	N       int                                   // how many operations succeed before the one that fails
+	Forever bool                                  // all later ones fail too
 	Err     error
+}
+
+func (f *Fault) matches(op durable.Op, path string) bool {
+	if f.Match != nil {
+		return f.Match(op, path)
+	}
+	return f.Op == op && strings.Contains(path, f.Path)
 }
 
 // Faults fails chosen operations, and passes the others on to Next.
@@ -68,7 +76,7 @@ func (f *Faults) turn(op durable.Op, path string) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.faults {
-		if a.Op != op || !strings.Contains(path, a.Path) {
+		if !a.matches(op, path) {
 			continue
 		}
 		if a.N == 0 || a.N < 0 && a.Forever {

@@ -20,7 +20,14 @@ type Recorder struct {
 	mu      sync.Mutex
 	files   map[identity]*file
 	dirs    map[string]names    // durable names by directory; the paths are full
-	pending map[string]snapshot // of syncs that run, by path
+	pending map[target]snapshot // of syncs that run
+}
+
+// target is what a sync works on. The path alone does not tell files apart: one that was moved away still goes by
+// its old name, which another may have.
+type target struct {
+	path string
+	f    *durable.File
 }
 
 // file is an inode; names share it.
@@ -41,7 +48,7 @@ func NewRecorder(root string) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{root: root, files: map[identity]*file{}, dirs: map[string]names{}, pending: map[string]snapshot{}}
+	r := &Recorder{root: root, files: map[identity]*file{}, dirs: map[string]names{}, pending: map[target]snapshot{}}
 	s, err := r.tree(root)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,7 @@ func (r *Recorder) Before(op durable.Op, path string, f *durable.File) error {
 	default:
 		return nil
 	}
-	r.pending[path] = s
+	r.pending[target{path, f}] = s
 	return err
 }
 
@@ -82,8 +89,8 @@ func (r *Recorder) After(op durable.Op, path string, f *durable.File) {
 	defer r.mu.Unlock()
 	switch op {
 	case durable.OpSync, durable.OpSyncDir, durable.OpSyncAll:
-		r.commit(r.pending[path])
-		delete(r.pending, path)
+		r.commit(r.pending[target{path, f}])
+		delete(r.pending, target{path, f})
 	case durable.OpMkdir:
 		r.dirs[path] = names{}
 	case durable.OpCreate:

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -104,7 +105,7 @@ func (d *Dir) mkdir(name string) error {
 	if err := d.o.before(OpMkdir, d, name, nil); err != nil {
 		return err
 	}
-	if err := d.h.mkdir(name); err != nil {
+	if err := d.h.mkdir(name, d.o.dirPerm()); err != nil {
 		return pathError("mkdir", name, err)
 	}
 	d.o.after(OpMkdir, d, name, nil)
@@ -115,6 +116,16 @@ func (d *Dir) mkdir(name string) error {
 func (d *Dir) Names() ([]string, error) {
 	names, err := d.h.names()
 	return names, pathError("list", filepath.Base(d.path), err)
+}
+
+// Stat returns the length in bytes of a regular file without opening it. The error matches fs.ErrNotExist for a
+// missing name and ErrNotRegular for what is no regular file.
+func (d *Dir) Stat(name string) (size int64, err error) {
+	if err := checkName(name); err != nil {
+		return 0, err
+	}
+	size, err = d.h.stat(name)
+	return size, pathError("stat", name, err)
 }
 
 // Remove removes a file or an empty directory. The removal is durable after Sync.
@@ -142,8 +153,11 @@ func (d *Dir) RemoveAll(name string) error {
 		return nil
 	}
 	sub, subErr := d.Sub(name)
-	if subErr != nil {
-		return err // Not a directory: Remove knew why it stays.
+	switch {
+	case errors.Is(subErr, syscall.ENOTDIR):
+		return err // Remove knew why it stays.
+	case subErr != nil:
+		return subErr
 	}
 	names, err := sub.Names()
 	for _, n := range names {
@@ -167,6 +181,29 @@ func (d *Dir) Rename(from, to string) error {
 		return pathError("rename", from, err)
 	}
 	d.o.after(OpRename, d, to, nil)
+	return nil
+}
+
+// Move moves a file of d into the directory to, of the same OpenDir or OpenStore, without replacing: if name is
+// there the error matches fs.ErrExist, and fs.ErrNotExist if from is missing. After an error the file still
+// bears its old name, after nil the new one alone; that is durable after a Sync of to, and the old name is gone
+// for good after a later Sync of d. After a loss of power before the second both names may be there, and a Sync of
+// d that comes first may lose the file.
+func (d *Dir) Move(from string, to *Dir, name string) error {
+	if err := errors.Join(checkName(from), checkName(name)); err != nil {
+		return err
+	}
+	if err := d.o.before(OpRename, to, name, nil); err != nil {
+		return err
+	}
+	kept, err := d.h.renameNew(from, to.h, name)
+	if kept != nil {
+		err = errors.Join(kept, to.h.remove(name)) // Two names for one file would be a surprise.
+	}
+	if err != nil {
+		return pathError("move", from, err)
+	}
+	d.o.after(OpRename, to, name, nil)
 	return nil
 }
 

@@ -112,6 +112,58 @@ func TestTempLinksInto(t *testing.T) {
 	})
 }
 
+func TestMove(t *testing.T) {
+	d := openDir(t, nil)
+	sub, err := d.Mkdir("sub")
+	check(t, err)
+	defer sub.Close()
+	check(t, d.WriteFile("a", []byte("one")))
+	check(t, sub.WriteFile("b", []byte("two")))
+	checkIs(t, d.Move("a", sub, "b"), fs.ErrExist)
+	checkIs(t, d.Move("c", sub, "d"), fs.ErrNotExist)
+	checkIs(t, d.Move("a", sub, ".."), fs.ErrInvalid)
+	checkIs(t, d.Move("../a", sub, "c"), fs.ErrInvalid)
+	check(t, d.Move("a", sub, "c"))
+	check(t, sub.Move("b", d, "a"))
+	check(t, sub.Move("c", sub, "d"))
+	for path, want := range map[string]string{"a": "two", "sub/d": "one"} {
+		got, err := os.ReadFile(filepath.Join(d.path, path))
+		if string(got) != want || err != nil {
+			t.Fatalf("%s: %q, %v", path, got, err)
+		}
+	}
+	if a, b := names(t, d), names(t, sub); !slices.Equal(a, []string{"a", "sub"}) || !slices.Equal(b, []string{"d"}) {
+		t.Fatalf("names %q and %q", a, b)
+	}
+}
+
+// TestMoveTap: the tap sees the new name, and its veto leaves the file where it is.
+func TestMoveTap(t *testing.T) {
+	var seen []string
+	stop := errors.New("stop")
+	d := openDir(t, vetoes(func(op Op, path string) error {
+		if op != OpRename {
+			return nil
+		}
+		seen = append(seen, path)
+		return stop
+	}))
+	sub, err := d.Mkdir("sub")
+	check(t, err)
+	defer sub.Close()
+	check(t, os.WriteFile(d.join("a"), nil, 0o600))
+	checkIs(t, d.Move("a", sub, "b"), stop)
+	if !slices.Equal(seen, []string{sub.join("b")}) || len(names(t, sub)) != 0 {
+		t.Fatalf("tapped %q, names %q", seen, names(t, sub))
+	}
+}
+
+// vetoes is a tap that may fail operations.
+type vetoes func(op Op, path string) error
+
+func (v vetoes) Before(op Op, path string, _ *File) error { return v(op, path) }
+func (v vetoes) After(Op, string, *File)                  {}
+
 func TestSweep(t *testing.T) {
 	d := openDir(t, nil)
 	d.o.named = true
@@ -141,6 +193,8 @@ func TestRefusesWhatIsNoFile(t *testing.T) {
 	for _, name := range special {
 		_, err := d.Open(name)
 		checkIs(t, err, ErrNotRegular)
+		_, err = d.Stat(name)
+		checkIs(t, err, ErrNotRegular)
 	}
 	for _, name := range []string{"file", "link", "dirlink", "missing"} {
 		if _, err := d.Sub(name); err == nil {
@@ -150,8 +204,20 @@ func TestRefusesWhatIsNoFile(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", "/", "a\x00"} {
 		_, err := d.Open(name)
 		checkIs(t, err, fs.ErrInvalid)
+		_, err = d.Stat(name)
+		checkIs(t, err, fs.ErrInvalid)
 		checkIs(t, d.Remove(name), fs.ErrInvalid)
 	}
+}
+
+func TestStat(t *testing.T) {
+	d := openDir(t, nil)
+	check(t, d.WriteFile("a", []byte("four")))
+	if size, err := d.Stat("a"); size != 4 || err != nil {
+		t.Fatalf("size %d, %v", size, err)
+	}
+	_, err := d.Stat("b")
+	checkIs(t, err, fs.ErrNotExist)
 }
 
 func TestRemoveAll(t *testing.T) {

@@ -171,8 +171,43 @@ func (f *File) Preallocate(size int64) error {
 	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
 		return err
 	}
-	return pathError("allocate", f.name, preallocate(&f.f, size))
+	if err := preallocate(&f.f, size); err != nil {
+		return pathError("allocate", f.name, err)
+	}
+	f.o.after(OpWrite, f.d, f.name, f)
+	return nil
 }
+
+// Reserve extends the file to size bytes that have room on the disk and read as zeros; what it has already it
+// keeps, also if that is more. Later writes below size can then not meet a full disk, as far as the file system
+// overwrites in place. Where the system cannot allocate, zeros are written. The length is durable after Datasync.
+// After an error, which matches that of a write, the file may have any length up to size: discard it.
+func (f *File) Reserve(size int64) error {
+	if err := f.o.before(OpWrite, f.d, f.name, f); err != nil {
+		return err
+	}
+	if err := reserve(&f.f, size); err != nil {
+		return pathError("allocate", f.name, err)
+	}
+	f.o.after(OpWrite, f.d, f.name, f)
+	return nil
+}
+
+// writeZeros extends the file to size by writing, in calls of 1 MiB.
+func writeZeros(f *sysFile, size int64) error {
+	done, err := f.size()
+	zeros := make([]byte, min(max(size-done, 0), 1<<20))
+	for err == nil && done < size {
+		var n int
+		n, err = f.writeAt(zeros[:min(size-done, int64(len(zeros)))], done)
+		done += int64(n)
+	}
+	return err
+}
+
+// Busy reports whether a call is using the file right now: a hint for choosing which of many files to close. It is
+// false where the system layer does not count.
+func (f *File) Busy() bool { return f.f.busy() }
 
 // Close releases the file. It does not sync it.
 func (f *File) Close() error { return pathError("close", f.name, f.f.close()) }

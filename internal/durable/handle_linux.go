@@ -4,6 +4,7 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ func openHandle(path string) (handle, error) {
 }
 
 func (h handle) sub(name string) (handle, error) {
-	fd, err := openat(h.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	fd, err := openat(h.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return handle{fd}, err
 }
 
@@ -36,7 +37,7 @@ var accessFlags = [...]int{
 
 // open opens a file into f.
 func (h handle) open(name string, how access, f *File) error {
-	fd, err := openat(h.fd, name, accessFlags[how])
+	fd, err := openat(h.fd, name, accessFlags[how], f.o.perm)
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENXIO):
 		return ErrNotRegular
@@ -56,8 +57,21 @@ func (h handle) open(name string, how access, f *File) error {
 	return nil
 }
 
-func (h handle) mkdir(name string) error {
-	return noEINTR(func() error { return unix.Mkdirat(h.fd, name, 0o700) })
+// stat returns the size of a regular file.
+func (h handle) stat(name string) (int64, error) {
+	var st unix.Stat_t
+	err := noEINTR(func() error { return unix.Fstatat(h.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	switch {
+	case err != nil:
+		return 0, err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return 0, ErrNotRegular
+	}
+	return st.Size, nil
+}
+
+func (h handle) mkdir(name string, perm fs.FileMode) error {
+	return noEINTR(func() error { return unix.Mkdirat(h.fd, name, uint32(perm)) })
 }
 
 func (h handle) remove(name string) error {
@@ -73,22 +87,21 @@ func (h handle) rename(from, to string) error {
 }
 
 // renameNew moves a name without replacing. File systems that know no such rename get a link and a removal; if
-// the latter fails a sweep takes care of the old name.
-func (h handle) renameNew(from string, to handle, name string) error {
-	err := noEINTR(func() error { return unix.Renameat2(h.fd, from, to.fd, name, unix.RENAME_NOREPLACE) })
+// only the latter fails kept says why, and both names are there.
+func (h handle) renameNew(from string, to handle, name string) (kept, err error) {
+	err = noEINTR(func() error { return unix.Renameat2(h.fd, from, to.fd, name, unix.RENAME_NOREPLACE) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
-		return err
+		return nil, err
 	}
 	if err = noEINTR(func() error { return unix.Linkat(h.fd, from, to.fd, name, 0) }); err != nil {
-		return err
+		return nil, err
 	}
-	_ = h.remove(from)
-	return nil
+	return h.remove(from), nil
 }
 
 // names lists through a descriptor of its own, for the position in a directory belongs to the descriptor.
 func (h handle) names() ([]string, error) {
-	fd, err := openat(h.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := openat(h.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +126,9 @@ func (h handle) free() (int64, error) {
 
 func (h handle) close() error { return unix.Close(h.fd) }
 
-func openat(dir int, name string, flags int) (fd int, err error) {
+func openat(dir int, name string, flags int, perm fs.FileMode) (fd int, err error) {
 	err = noEINTR(func() error {
-		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o600)
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, uint32(perm))
 		return err
 	})
 	return fd, err

@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"syscall"
@@ -59,7 +60,7 @@ func (h handle) open(name string, how access, f *File) error {
 		if err == nil && !before.Mode().IsRegular() && how != exclusive {
 			return ErrNotRegular
 		}
-		file, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, 0o600)
+		file, err := h.root.OpenFile(h.at(name), accessFlags[how]|nonBlock, f.o.perm)
 		if err != nil {
 			return err
 		}
@@ -76,20 +77,31 @@ func (h handle) open(name string, how access, f *File) error {
 	}
 }
 
-func (h handle) mkdir(name string) error { return h.root.Mkdir(h.at(name), 0o700) }
+// stat returns the size of a regular file.
+func (h handle) stat(name string) (int64, error) {
+	info, err := h.root.Lstat(h.at(name))
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, ErrNotRegular
+	}
+	return info.Size(), nil
+}
+
+func (h handle) mkdir(name string, perm fs.FileMode) error { return h.root.Mkdir(h.at(name), perm) }
 
 func (h handle) remove(name string) error { return h.root.Remove(h.at(name)) }
 
 func (h handle) rename(from, to string) error { return h.root.Rename(h.at(from), h.at(to)) }
 
-// renameNew links and removes: there is no portable rename that does not replace. If the removal fails a sweep
-// takes care of the old name.
-func (h handle) renameNew(from string, to handle, name string) error {
+// renameNew links and removes: there is no portable rename that does not replace. If only the
+// removal fails kept says why, and both names are there.
+func (h handle) renameNew(from string, to handle, name string) (kept, err error) {
 	if err := h.root.Link(h.at(from), to.at(name)); err != nil {
-		return err
+		return nil, err
 	}
-	_ = h.remove(from)
-	return nil
+	return h.remove(from), nil
 }
 
 // names lists through a handle of its own, for the position in a directory belongs to the handle.

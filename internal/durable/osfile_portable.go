@@ -30,6 +30,8 @@ func (f *sysFile) do(call func(fd int) error) error {
 	}
 }
 
+func (f *sysFile) busy() bool { return false }
+
 func (f *sysFile) close() error { return f.f.Close() }
 
 func (f *sysFile) readAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }

@@ -61,6 +61,8 @@ func (f *sysFile) leave() bool { return f.users.Add(-1) == 0 && f.users.CompareA
 
 const sunk = -1 << 30
 
+func (f *sysFile) busy() bool { return f.users.Load() > 1 }
+
 func (f *sysFile) close() error {
 	if f.closed.Swap(true) {
 		return os.ErrClosed

@@ -31,6 +31,10 @@ type StoreOptions struct {
 	ReadOnly bool // change nothing, and share the store with other read-only opens
 	Tap      Tap  // nil outside tests
 
+	// Perm are the permissions of files that are made, 0o600 if zero; directories get x besides where files have r.
+	// The umask takes from both. What is there already stays as it is.
+	Perm fs.FileMode
+
 	// NamedTemp gives temporaries names even where the system could do without.
 	NamedTemp bool
 
@@ -51,7 +55,7 @@ type Store struct {
 // OpenStore opens the store in the directory path. It returns an error that matches blobstor.ErrInUse if it is
 // open already, here or in another process, and blobstor.ErrLayout if the directory is no store, or another one,
 // or its descriptor is damaged. A directory without a descriptor is a store only with Create, so that an
-// unmounted disk never becomes an empty store.
+// unmounted disk never becomes an empty store. Options that make no sense are an error before anything is touched.
 func OpenStore(path string, o StoreOptions) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -62,6 +66,9 @@ func OpenStore(path string, o StoreOptions) (*Store, error) {
 	}
 	orig := newOrigin(o.Tap)
 	orig.named = o.NamedTemp
+	if o.Perm != 0 {
+		orig.perm = o.Perm
+	}
 	if o.Create {
 		if err := makePath(orig, path); err != nil {
 			return nil, err
@@ -81,6 +88,9 @@ func OpenStore(path string, o StoreOptions) (*Store, error) {
 func (o *StoreOptions) check() error {
 	if o.Create && o.ReadOnly {
 		return errors.New("durable: a store cannot be created read-only")
+	}
+	if o.Perm&^fs.ModePerm != 0 || o.Perm != 0 && o.Perm&0o600 != 0o600 {
+		return fmt.Errorf("durable: permissions %v, the owner must read and write: %w", o.Perm, fs.ErrInvalid)
 	}
 	return o.Descriptor.check()
 }

@@ -131,3 +131,13 @@ func TestStoreCreateContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestStoreRefusesPermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	for _, perm := range []fs.FileMode{0o400, 0o200, 0o044, 0o1600, fs.ModeSetgid | 0o600, fs.ModeDir | 0o700} {
+		refused(t, path, StoreOptions{Descriptor: want("x"), Create: true, Perm: perm}, fs.ErrInvalid)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}

@@ -8,3 +8,5 @@ func datasync(f *sysFile) error { return f.f.Sync() }
 func dropCache(*sysFile) {}
 
 func preallocate(*sysFile, int64) error { return nil }
+
+func reserve(f *sysFile, size int64) error { return writeZeros(f, size) }

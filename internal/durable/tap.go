@@ -14,7 +14,7 @@ const (
 	OpSync               // a file's data and length are made durable
 	OpMkdir              // a directory is made
 	OpLink               // a file gets a name that was free
-	OpRename             // a name is moved, replacing what had the new one
+	OpRename             // a name is moved, by Rename replacing what had the new one, by Move not
 	OpRemove             // a name is removed
 	OpSyncDir            // a directory's names are made durable
 	OpSyncAll            // everything below a directory is made durable

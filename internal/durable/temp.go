@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,9 @@ import (
 // origin is what a directory and all that is opened below it share.
 type origin struct {
 	tap   Tap
-	nonce string // 16 hex digits: temporaries that bear it are this open's, all others are stale
-	named bool   // temporaries get names even where the system could do without
+	nonce string      // 16 hex digits: temporaries that bear it are this open's, all others are stale
+	named bool        // temporaries get names even where the system could do without
+	perm  fs.FileMode // of new files
 	seq   atomic.Uint64
 
 	probe sync.Mutex // serialises finding out the mode
@@ -24,8 +26,11 @@ type origin struct {
 func newOrigin(tap Tap) *origin {
 	var nonce [8]byte
 	rand.Read(nonce[:]) // It never fails: the program would have ended.
-	return &origin{tap: tap, nonce: hex.EncodeToString(nonce[:])}
+	return &origin{tap: tap, nonce: hex.EncodeToString(nonce[:]), perm: 0o600}
 }
+
+// dirPerm returns the permissions of new directories: who may read one may also enter it.
+func (o *origin) dirPerm() fs.FileMode { return o.perm | o.perm&0o444>>2 }
 
 const tempPrefix = "tmp-"
 
@@ -92,6 +97,7 @@ func (t *Temp) LinkIn(d *Dir, name string) error {
 	if err := t.link(d, name); err != nil {
 		return pathError("link", name, err)
 	}
+	t.name, t.d = name, d
 	t.o.after(OpLink, d, name, t.File)
 	return nil
 }
@@ -109,6 +115,7 @@ func (t *Temp) ReplaceIn(d *Dir, name string) error {
 		if err := d.Rename(temp, name); err != nil {
 			return errors.Join(err, d.Remove(temp))
 		}
+		t.name = name
 		return nil
 	}
 	if err := t.Err(); err != nil {
@@ -117,7 +124,7 @@ func (t *Temp) ReplaceIn(d *Dir, name string) error {
 	if err := d.Rename(t.inDir, name); err != nil {
 		return err
 	}
-	t.inDir = ""
+	t.inDir, t.name = "", name
 	return nil
 }
 
@@ -131,12 +138,12 @@ func (t *Temp) Discard() error {
 	return err
 }
 
-// link moves or links the file to its final name.
+// link moves or links the file to its final name. Where the temporary name cannot be removed a sweep does it.
 func (t *Temp) link(d *Dir, name string) error {
 	if t.inDir == "" {
 		return t.linkUnnamed(d, name)
 	}
-	if err := t.d.h.renameNew(t.inDir, d.h, name); err != nil {
+	if _, err := t.d.h.renameNew(t.inDir, d.h, name); err != nil {
 		return err
 	}
 	t.inDir = ""

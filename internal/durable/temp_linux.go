@@ -4,6 +4,7 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,7 @@ func (d *Dir) newTemp(name string) (*Temp, error) {
 	if mode == modeNamed {
 		return d.namedTemp(name)
 	}
-	fd, err := d.h.unnamed()
+	fd, err := d.h.unnamed(d.o.perm)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,9 @@ func (d *Dir) newTemp(name string) (*Temp, error) {
 }
 
 // unnamed makes a file without a name.
-func (h handle) unnamed() (int, error) { return openat(h.fd, ".", unix.O_TMPFILE|unix.O_RDWR) }
+func (h handle) unnamed(perm fs.FileMode) (int, error) {
+	return openat(h.fd, ".", unix.O_TMPFILE|unix.O_RDWR, perm)
+}
 
 func (t *Temp) linkUnnamed(d *Dir, name string) error {
 	mode := t.o.mode.Load()
@@ -74,7 +77,7 @@ func (o *origin) findMode(h handle) (uint32, error) {
 		return modeNamed, nil
 	}
 	name := o.tempName()
-	fd, err := h.unnamed()
+	fd, err := h.unnamed(o.perm)
 	if err != nil {
 		return named(err)
 	}
