@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ErrClosed is returned by Do after Close, and after a commit that panicked.
@@ -57,6 +58,7 @@ type Committer[T any] struct {
 	idle   chan struct{} // closed when busy falls to false after Close
 
 	group []*Op[T] // the leader's own
+	hurry int      // how many groups are not gathered
 	crowd int      // callers in sight when the last leader ended: its group, and who waited
 }
 
@@ -187,11 +189,20 @@ func (c *Committer[T]) tidyUp() {
 
 // gather lets the callers run that the last leader woke, for they are about to queue again: it costs this group
 // next to nothing, and keeps it from being a small one that all the others wait for. It gives up when yielding the
-// processor brings nobody.
+// processor brings nobody, or takes so long that others than the callers must have had it.
 func (c *Committer[T]) gather() {
+	if c.hurry > 0 {
+		c.hurry--
+		return
+	}
 	idle := 0
 	for n := c.queued(); n < min(c.crowd, c.limits.MaxOps) && idle < patience; {
+		begin := time.Now()
 		runtime.Gosched()
+		if time.Since(begin) > slowYield {
+			c.hurry = hurried
+			return
+		}
 		before := n
 		if n = c.queued(); n > before {
 			idle = 0
@@ -201,9 +212,16 @@ func (c *Committer[T]) gather() {
 	}
 }
 
-// patience is how often a leader yields in vain. Processors that share the callers take turns, so once is too early:
-// of 100 callers it gathered 64, with 10 yields 77 and with 30 yields 81, for a few microseconds at most.
-const patience = 30
+const (
+	// patience is how often a leader yields in vain. Processors that share the callers take turns, so once is too
+	// early: of 100 callers it gathered 64, with 10 yields 77 and with 30 yields 81, for a few microseconds at most.
+	patience = 30
+
+	// slowYield is how long a yield may take before the next few groups, hurried of them, do without: with
+	// goroutines about that compute, each yield lasts until one of them is preempted, which takes milliseconds.
+	slowYield = 4 * time.Millisecond
+	hurried   = 8
+)
 
 func (c *Committer[T]) queued() int {
 	c.mu.Lock()
