@@ -8,27 +8,32 @@ import (
 
 // PutBatch stores many blobs with few commits: those of one leaf share one, as far as its bounds allow.
 func (t *Tree) PutBatch(ctx context.Context, items []blobstor.Item) error {
-	b := t.newBatch(ctx)
-	for i := range items {
-		data := items[i].Data
-		b.add(&items[i], op{hdr: header{kind: kindPut, length: uint32(len(data))}, data: data})
-	}
-	for _, item := range b.finish() {
-		item.Location, item.Err = t.Put(ctx, item.Address, item.Data)
-	}
+	t.inBatches(ctx, items, func(item *blobstor.Item) op {
+		return op{hdr: header{kind: kindPut, length: uint32(len(item.Data))}, data: item.Data}
+	})
 	return t.outcome("put", items)
 }
 
 // DeleteBatch removes many blobs with few commits.
 func (t *Tree) DeleteBatch(ctx context.Context, items []blobstor.Item) error {
-	b := t.newBatch(ctx)
-	for i := range items {
-		b.add(&items[i], op{hdr: header{kind: kindTombstone}})
-	}
-	for _, item := range b.finish() {
-		item.Err = t.Delete(ctx, item.Address, item.Location)
-	}
+	t.inBatches(ctx, items, func(*blobstor.Item) op { return op{hdr: header{kind: kindTombstone}} })
 	return t.outcome("delete", items)
+}
+
+// inBatches commits an operation for each item, those whose look-ups no longer held again and again: as the second of
+// two of one address, or when a file was full.
+func (t *Tree) inBatches(ctx context.Context, items []blobstor.Item, opOf func(*blobstor.Item) op) {
+	todo := make([]*blobstor.Item, len(items))
+	for i := range items {
+		todo[i] = &items[i]
+	}
+	for len(todo) > 0 {
+		b := t.newBatch(ctx)
+		for _, item := range todo {
+			b.add(item, opOf(item))
+		}
+		todo = b.finish()
+	}
 }
 
 // batch gathers what one caller writes into a part for each leaf.
@@ -36,7 +41,7 @@ type batch struct {
 	t     *Tree
 	ctx   context.Context // of the one call that the batch is
 	parts map[*leaf]*part
-	again []*blobstor.Item // whose look-ups no longer held: as the second of two of one address
+	again []*blobstor.Item // whose look-ups no longer held
 }
 
 // part is what goes into one commit: items of one leaf, and a request with an operation for each.
@@ -58,8 +63,11 @@ func (b *batch) add(item *blobstor.Item, o op) {
 		return
 	}
 	o.hdr.address, o.key = item.Address, b.t.sortKey(item.Address)
-	l := b.t.leaf(o.key)
-	done, err := false, b.t.checkSize(o.data)
+	l, err := b.t.leaf(o.key)
+	if err == nil {
+		err = b.t.checkSize(o.data)
+	}
+	done := false
 	if err == nil {
 		done, err = l.prepare(b.ctx, &o)
 	}
@@ -87,7 +95,7 @@ func (b *batch) append(l *leaf, item *blobstor.Item, o op) {
 	p.items, p.req.ops, p.size = append(p.items, item), append(p.req.ops, o), p.size+o.hdr.size()
 }
 
-// finish commits what was added and returns the items that must be done again, each by itself.
+// finish commits what was added and returns the items that must be done again.
 func (b *batch) finish() (again []*blobstor.Item) {
 	for l, p := range b.parts {
 		b.commit(l, p)

@@ -1,7 +1,6 @@
 package blobovnicza
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,12 @@ import (
 
 	"github.com/granary-store/granary/blobstor"
 )
+
+// Reads of 100,000 blobs, and deletes:
+//
+//	for i in 1 2 3 4 5; do go test -run - -bench 'Get/engine=|Exists' -benchtime 200000x ./blobovnicza; done
+//	go test -run - -bench Iterate -benchtime 5x -count 5 ./blobovnicza
+//	go test -run - -bench Delete -benchtime 10000x -count 5 ./blobovnicza
 
 // storeSize is how many blobs of 4 KiB the reading benchmarks work on.
 const storeSize = 100_000
@@ -35,10 +40,11 @@ var threadCounts = []int{1, 20, 100}
 // reader is one goroutine's way to read from a contestant.
 type readFunc func(n int) error
 
-// contestant is a filled store to read from. Its functions return a readFunc for each goroutine.
+// contestant is a filled store to read from. Its functions return a readFunc for each goroutine: get has a location,
+// find does without.
 type contestant struct {
-	get, hit, miss func() readFunc
-	iterate        func() (count int, err error)
+	get, find, hit, miss func() readFunc
+	iterate              func() (count int, err error)
 }
 
 // filled are the contestants, filled once for all benchmarks of a run and removed at its end.
@@ -55,10 +61,13 @@ func contestants(b *testing.B) map[string]contestant {
 		var err error
 		filled.dir, err = os.MkdirTemp("", "granary-bench")
 		check(b, err)
-		granary, locations := fillGranary(b, filepath.Join(filled.dir, "granary"))
+		dir := filepath.Join(filled.dir, "granary")
+		locations := inOrder(fillSealed(b, dir, Options{}, storeSize, dataOf(1, 4096)))
+		granary, err := Open(dir, nil)
+		check(b, err)
 		filled.all = map[string]contestant{
 			"granary": granaryReads(granary, locations),
-			"pread":   preadReads(b, granary, locations),
+			"pread":   preadReads(dir, granary, locations),
 			"bbolt":   boltReads(fillBolt(b, filled.dir)),
 		}
 		filled.tree = granary
@@ -74,147 +83,6 @@ func removeFilled() {
 	}
 }
 
-func fillGranary(b *testing.B, dir string) (*Tree, []blobstor.Location) {
-	s, err := Open(dir, &Options{Create: true})
-	check(b, err)
-	data := dataOf(1, 4096)
-	locations := make([]blobstor.Location, storeSize)
-	for from := 0; from < storeSize; from += 1000 {
-		items := make([]blobstor.Item, 1000)
-		for i := range items {
-			items[i] = blobstor.Item{Address: benchAddr(from + i), Data: data}
-		}
-		check(b, s.PutBatch(ctx, items))
-		for i := range items {
-			locations[from+i] = items[i].Location
-		}
-	}
-	return s, inOrder(locations)
-}
-
-func fillBolt(b *testing.B, dir string) *bbolt.DB {
-	db := openBoltDB(b, dir)
-	data := dataOf(1, 4096)
-	for from := 0; from < storeSize; from += 1000 {
-		check(b, db.Update(func(tx *bbolt.Tx) error {
-			for n := from; n < from+1000; n++ {
-				addr := benchAddr(n)
-				if err := tx.Bucket(boltBucket).Put(boltKey(&addr), data); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-	}
-	return db
-}
-
-func granaryReads(s *Tree, locations []blobstor.Location) contestant {
-	return contestant{
-		get: func() readFunc {
-			var dst []byte
-			return func(n int) (err error) {
-				dst, err = s.Get(ctx, benchAddr(blobAt(n)), locations[n%storeSize], dst[:0])
-				return err
-			}
-		},
-		hit: func() readFunc {
-			return func(n int) error {
-				_, err := s.Stat(ctx, benchAddr(blobAt(n)), "")
-				return err
-			}
-		},
-		miss: func() readFunc {
-			return func(n int) error {
-				if _, err := s.Stat(ctx, benchAddr(storeSize+n), ""); !errors.Is(err, blobstor.ErrNotFound) {
-					return fmt.Errorf("miss: %w", err)
-				}
-				return nil
-			}
-		},
-		iterate: func() (count int, err error) {
-			for _, err := range s.All(ctx, "") {
-				if err != nil {
-					return 0, err
-				}
-				count++
-			}
-			return count, nil
-		},
-	}
-}
-
-// preadReads reads the bytes that granary's records have, and verifies the checksum: what a get cannot do without.
-func preadReads(b *testing.B, s *Tree, locations []blobstor.Location) contestant {
-	type source struct {
-		f    *os.File
-		off  int64
-		seed uint32
-	}
-	files := map[uint32]*os.File{}
-	for _, f := range *s.leaves[0].files.Load() {
-		open, err := os.Open(filepath.Join(leafPath(filepath.Join(filled.dir, "granary"), s, 0), dataName(f.number)))
-		check(b, err)
-		files[f.number] = open
-	}
-	sources := make([]source, len(locations))
-	for i, at := range locations {
-		_, p, _ := parseLocation(at)
-		sources[i] = source{files[p.file], p.off, fileSeed(s.storeID, 0, p.file)}
-	}
-	return contestant{get: func() readFunc {
-		buf := make([]byte, recordSize(kindPut, 4096))
-		return func(n int) error {
-			from := &sources[n%storeSize]
-			if _, err := from.f.ReadAt(buf, from.off); err != nil {
-				return err
-			}
-			h, ok := parseHeader(buf, from.seed, from.off)
-			if !ok || !verifyBlocks(&h, buf[headerSize:headerSize+4096], buf[headerSize+4096:]) {
-				return blobstor.ErrCorrupt
-			}
-			return nil
-		}
-	}}
-}
-
-var errMissing = errors.New("missing")
-
-func boltReads(db *bbolt.DB) contestant {
-	view := func(n int, f func(v []byte) error) error {
-		return db.View(func(tx *bbolt.Tx) error {
-			addr := benchAddr(n)
-			return f(tx.Bucket(boltBucket).Get(boltKey(&addr)))
-		})
-	}
-	return contestant{
-		get: func() readFunc {
-			var dst []byte
-			return func(n int) error {
-				return view(blobAt(n), func(v []byte) error { dst = append(dst[:0], v...); return nil })
-			}
-		},
-		hit: func() readFunc {
-			return func(n int) error {
-				return view(blobAt(n), func(v []byte) error {
-					if v == nil {
-						return errMissing
-					}
-					return nil
-				})
-			}
-		},
-		miss: func() readFunc {
-			return func(n int) error { return view(storeSize+n, func(v []byte) error { return nil }) }
-		},
-		iterate: func() (count int, err error) {
-			return count, db.View(func(tx *bbolt.Tx) error {
-				return tx.Bucket(boltBucket).ForEach(func(k, v []byte) error { count++; return nil })
-			})
-		},
-	}
-}
-
 // readParallel spreads b.N reads over goroutines that each have a readFunc of their own.
 func readParallel(b *testing.B, threads int, reads func() readFunc) {
 	funcs := make([]readFunc, threads)
@@ -227,18 +95,30 @@ func readParallel(b *testing.B, threads int, reads func() readFunc) {
 	inParallel(b, threads, func(n int) error { return funcs[n%threads](n) })
 }
 
-// BenchmarkGet reads 4 KiB blobs by their location from the page cache. pread is the floor: the same bytes, and
-// the checksum, and nothing else.
+// BenchmarkGet reads 4 KiB blobs from the page cache, by their location and without. pread is the floor: the same
+// bytes, and the checksum, and nothing else. The last cells show what the number of files costs.
 func BenchmarkGet(b *testing.B) {
-	all := contestants(b)
 	for _, threads := range threadCounts {
-		for _, name := range []string{"granary", "pread", "bbolt"} {
-			b.Run(fmt.Sprintf("engine=%s/location=hit/size=4KiB/threads=%d", name, threads), func(b *testing.B) {
-				b.SetBytes(4096)
-				readParallel(b, threads, all[name].get)
-			})
-		}
+		benchmarkGet(b, "granary", "hit", threads)
+		benchmarkGet(b, "granary", "none", threads)
+		benchmarkGet(b, "pread", "hit", threads)
+		benchmarkGet(b, "bbolt", "hit", threads)
 	}
+	for _, files := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("location=hit/files=%d", files), func(b *testing.B) { benchmarkGetFiles(b, files) })
+	}
+}
+
+func benchmarkGet(b *testing.B, name, location string, threads int) {
+	b.Run(fmt.Sprintf("engine=%s/location=%s/size=4KiB/threads=%d", name, location, threads), func(b *testing.B) {
+		c := contestants(b)[name]
+		reads := c.get
+		if location == "none" {
+			reads = c.find
+		}
+		b.SetBytes(4096)
+		readParallel(b, threads, reads)
+	})
 }
 
 // BenchmarkExists asks whether a blob is there, without a location.

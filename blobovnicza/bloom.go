@@ -1,8 +1,10 @@
 package blobovnicza
 
+import "sync/atomic"
+
 // bloom answers "certainly not there" for most keys that were never added, at the cost of one cache line. Of the 16
 // bits that a key gets, four are set, all in one block of 512; about one key in 300 passes by chance. The zero bloom
-// is empty. Its owner guards it.
+// is empty. One may add while others ask.
 type bloom struct {
 	blocks [][8]uint64
 	keys   int
@@ -17,10 +19,13 @@ func (b *bloom) full() bool { return b.keys >= len(b.blocks)*keysInBlock }
 // grown returns an empty filter for twice the keys.
 func (b *bloom) grown() bloom { return bloom{blocks: make([][8]uint64, max(2*len(b.blocks), 64))} }
 
+// bloomFor returns an empty filter for n keys.
+func bloomFor(n int) bloom { return bloom{blocks: make([][8]uint64, max(n/keysInBlock+1, 64))} }
+
 func (b *bloom) add(key uint64) {
 	block, bits := b.place(key)
 	for range 4 {
-		block[bits>>6&7] |= 1 << (bits & 63)
+		atomic.OrUint64(&block[bits>>6&7], 1<<(bits&63))
 		bits >>= 9
 	}
 	b.keys++
@@ -33,7 +38,7 @@ func (b *bloom) has(key uint64) bool {
 	}
 	block, bits := b.place(key)
 	for range 4 {
-		if block[bits>>6&7]>>(bits&63)&1 == 0 {
+		if atomic.LoadUint64(&block[bits>>6&7])>>(bits&63)&1 == 0 {
 			return false
 		}
 		bits >>= 9

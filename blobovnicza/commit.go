@@ -2,10 +2,12 @@ package blobovnicza
 
 import (
 	"errors"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
 	"github.com/granary-store/granary/internal/groupcommit"
 )
 
@@ -13,20 +15,26 @@ const (
 	// groupOps and groupBytes bound one commit. More than a thousand waiting callers gain nothing from one
 	// sync, and what a group writes after a crash is torn or whole at once.
 	groupOps   = 1024
-	groupBytes = 4 << 20
+	groupBytes = 8 << 20
 )
 
 // writer is the state of a leaf's committer. Only the leader touches it, and replay before the first one.
 type writer struct {
-	commit   uint64       // number of the last attempt
-	synced   int64        // the active file is synced up to here
-	next     uint32       // number of the next file
-	limit    int64        // bytes at which the active file is full
-	zeroed   atomic.Int64 // the active file has zeros up to here, or 0
-	noRoom   bool         // zeroing ahead failed
-	unproven bool         // records were written since the last manifest
-	failed   error        // why the active file takes no writes; the next file lifts it
-	broken   atomic.Bool  // failed is set; for the eyes of callers
+	commit      uint64        // number of the last attempt
+	synced      int64         // the active file is synced up to here
+	nextNumber  uint32        // of the next file
+	limit       int64         // bytes at which the active file is full
+	namesSynced bool          // the names that Open found are durable
+	tight       bool          // the disk is full, and what was set aside for that is in use: no puts
+	refused     bool          // the disk has just refused a write
+	held        *file         // the active file, in a leader's turn
+	w           *durable.File // it, open
+	zeroed      atomic.Int64  // the active file has zeros up to here, or 0
+	noRoom      bool          // zeroing ahead failed
+	unproven    bool          // records were written since the last manifest
+	indexed     int64         // the active file's index file covers as much of it
+	failed      error         // why the active file takes no writes; the next file lifts it
+	broken      atomic.Bool   // failed is set; for the eyes of callers
 
 	out  appender
 	ops  []*op               // accepted of the group
@@ -36,6 +44,8 @@ type writer struct {
 // request is what one caller commits: a record, or the records of a batch for this leaf.
 type request struct {
 	ops    []op
+	task   func() error // instead of operations: something to do in the leader's turn
+	look   func()       // instead of either: it only looks at the leaf between two commits, whatever state that is in
 	one    [1]op
 	queued time.Time      // zero without a Commit hook
 	led    []commitReport // of the commits that this request's caller led
@@ -54,7 +64,8 @@ type op struct {
 	hdr   header // the caller fills kind, address and length
 	key   uint64
 	data  []byte
-	found hit // what the caller's look-up told; the record is written only if that still holds
+	move  bool // compaction's: a put or tombstone that stays what it is
+	found hit  // what the caller's look-up told; the record is written only if that still holds
 
 	off   int64 // where it was written
 	stale bool  // refused: look again
@@ -62,56 +73,139 @@ type op struct {
 }
 
 // commitGroup is the commit function of the leaf: write, sync, publish.
-func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) (err error) {
-	begin := time.Now()
+func (l *leaf) commitGroup(group []*groupcommit.Op[*request]) error {
+	if group = lookAround(group); len(group) == 0 {
+		return nil
+	}
 	if l.failed != nil {
-		if err := l.startNext(); err != nil {
+		if err := l.startNext(urgent); err != nil {
 			return blobstor.Failed(errors.Join(l.failed, err))
 		}
 	}
-	ops, full := l.accept(group)
-	if len(ops) == 0 {
-		if full {
-			err = l.startNext()
-		}
+	if err := l.takeActive(); err != nil {
 		return err
 	}
+	if !l.namesSynced && !l.tree.opts.NoSync {
+		if err := l.inDir(l.syncNames); err != nil {
+			return err
+		}
+	}
+	err := l.commitOps(group)
+	for _, g := range group {
+		switch {
+		case g.Value.task == nil:
+		case l.failed != nil: // nothing may be written into the file
+			g.Err = blobstor.Failed(l.failed)
+		case err == nil:
+			g.Err = g.Value.task()
+		}
+	}
+	return err
+}
+
+// afterGroup ends the leader's turn.
+func (l *leaf) afterGroup() {
+	if l.held != nil {
+		l.zeroAhead()
+		l.releaseActive()
+	}
+}
+
+// takeActive opens the active file for the rest of the leader's turn.
+func (l *leaf) takeActive() (err error) {
+	f := l.active()
+	if l.held == f {
+		return nil
+	}
+	l.releaseActive()
+	l.w, err = f.data.pin()
+	if err == nil {
+		l.held = f
+	}
+	return err
+}
+
+func (l *leaf) releaseActive() {
+	if l.held != nil {
+		l.held.data.unpin()
+		l.held, l.w = nil, nil
+	}
+}
+
+func (l *leaf) commitOps(group []*groupcommit.Op[*request]) error {
+	begin := time.Now()
+	if l.tight && hasPuts(group) {
+		l.relax()
+	}
+	ops, full := l.accept(group)
+	if len(ops) == 0 {
+		if full == never {
+			return nil
+		}
+		return l.startNext(full)
+	}
+	before := l.held.end.Load()
 	spent, err := l.store(ops)
 	if noSpace(err) {
-		if ops = refusePuts(ops, err); len(ops) > 0 {
-			spent, err = l.store(ops)
+		if ops, spent, err = l.storeWithoutRoom(ops, err); len(ops) == 0 {
+			return err
 		}
 	}
 	if err != nil {
 		return err
 	}
 	l.publish(ops)
+	if bits.Len64(uint64(before)) != bits.Len64(uint64(l.held.end.Load())) {
+		l.tree.wakeKeeper() // the file may have outgrown the spare
+	}
 	l.note(group[0].Value, commitReport{len(ops), l.out.written, begin.Sub(group[0].Value.queued), spent})
 	return nil
 }
 
+func hasPuts(group []*groupcommit.Op[*request]) bool {
+	for _, g := range group {
+		for i := range g.Value.ops {
+			if g.Value.ops[i].isPut() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isPut reports whether the operation wants room for more than there was before: it is refused first.
+func (o *op) isPut() bool { return o.hdr.kind == kindPut && !o.move }
+
 // accept picks the operations whose look-up still holds: the active file's index says what it said then, and no
 // operation before it in the group has the same key. All others are stale, and so are those for which the
-// active file has no room.
-func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full bool) {
+// active file has no room: full says how badly they need the next one. Puts beyond the quota are refused.
+func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full need) {
 	f := l.active()
 	if l.keys == nil {
 		l.keys = map[uint64]struct{}{} // without a size: to clear a large one costs more than a small group
 	}
 	clear(l.keys)
 	ops = l.ops[:0]
-	end, records := f.end.Load(), f.records.Load()
+	start, records := f.end.Load(), f.records.Load()
+	end := start
 	for _, g := range group {
 		for i := range g.Value.ops {
 			o := &g.Value.ops[i]
 			_, touched := l.keys[o.key]
-			o.stale = touched || o.found.active != f.number || o.found.entry != f.index.get(o.key, &o.hdr.address)
+			o.stale = touched || o.found.active != f.number || o.found.entry != f.recent().get(o.key, &o.hdr.address)
 			if o.stale {
+				continue
+			}
+			if o.isPut() && (l.tight || !l.tree.mayGrow(end+o.hdr.size()-start)) {
+				o.err = errQuota
+				if l.tight {
+					o.err = errTight
+				}
 				continue
 			}
 			end += o.hdr.size()
 			if records++; records > 2 && (end > l.limit || records > l.recordLimit()) { // manifest, and one at least
-				o.stale, full = true, true
+				o.stale, full = true, max(full, o.need())
 				continue
 			}
 			l.keys[o.key] = struct{}{}
@@ -123,35 +217,47 @@ func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full bool) 
 }
 
 // recordLimit bounds the index of a file as its size bounds the data: 1 Mi records per 4 GiB.
-func (l *leaf) recordLimit() int64 { return max(256<<10, l.limit>>12) }
+func (l *leaf) recordLimit() int64 {
+	if n := l.tree.opts.FileRecords; n > 0 {
+		return int64(n)
+	}
+	return max(256<<10, l.limit>>12)
+}
 
 // store writes and syncs one commit. On error nothing of it is, or ever will be, there.
 func (l *leaf) store(ops []*op) (spent time.Duration, err error) {
-	f := l.active()
+	f := l.held
 	start := f.end.Load()
 	l.commit++
 	l.unproven = true
 	end, err := l.write(f, ops, start)
 	if err != nil {
-		return 0, l.cutBack(f, start, err)
+		return 0, l.cutBack(start, err)
 	}
 	if l.tree.opts.NoSync {
-		f.end.Store(end)
+		l.extend(f, end)
 		return 0, nil
 	}
 	begin := time.Now()
-	if err := f.f.Datasync(); err != nil {
+	if err := l.w.Datasync(); err != nil {
 		return 0, l.revoke(err)
 	}
 	l.synced = end
-	f.end.Store(end)
+	l.extend(f, end)
 	return time.Since(begin), nil
+}
+
+// extend moves the end of the active file, for readers and for the quota.
+func (l *leaf) extend(f *file, end int64) {
+	l.tree.used.Add(end - f.end.Load())
+	f.commit.Store(l.commit)
+	f.end.Store(end)
 }
 
 // write encodes the records and writes them from off on. It returns where they end.
 func (l *leaf) write(f *file, ops []*op, off int64) (end int64, err error) {
 	out := &l.out
-	out.start(f.f, off)
+	out.start(l.w, off)
 	for _, o := range ops {
 		h := &o.hdr
 		h.synced, h.commit, h.replaced = l.synced, l.commit, o.found.newest
@@ -165,11 +271,11 @@ func (l *leaf) write(f *file, ops []*op, off int64) (end int64, err error) {
 }
 
 // cutBack undoes a write that failed and returns its cause. If that cannot be done the file is given up.
-func (l *leaf) cutBack(f *file, start int64, cause error) error {
-	err := f.f.Truncate(start)
+func (l *leaf) cutBack(start int64, cause error) error {
+	err := l.w.Truncate(start)
 	l.zeroed.Store(0)
 	if err == nil && !l.tree.opts.NoSync {
-		err = f.f.Datasync()
+		err = l.w.Datasync()
 	}
 	if err != nil {
 		return l.revoke(errors.Join(cause, err))
@@ -181,7 +287,7 @@ func (l *leaf) cutBack(f *file, start int64, cause error) error {
 // there is a next one the leaf takes no writes.
 func (l *leaf) revoke(cause error) error {
 	l.giveUp(cause)
-	if err := l.startNext(); err != nil {
+	if err := l.startNext(urgent); err != nil {
 		l.tree.log.Error("leaf takes no writes", "leaf", l.id, "err", errors.Join(cause, err))
 	}
 	if errors.Is(cause, blobstor.ErrFailed) {
@@ -192,29 +298,18 @@ func (l *leaf) revoke(cause error) error {
 
 // publish makes durable records visible.
 func (l *leaf) publish(ops []*op) {
-	files := *l.files.Load()
+	files := l.version.Load().files
 	f := files[len(files)-1]
 	for _, o := range ops {
 		f.records.Add(1)
-		o.found.stored = place{file: f.number, off: o.off, length: o.hdr.length}
-		l.apply(files, f, o.key, &o.hdr, o.off, o.found.clash)
-	}
-}
-
-// refusePuts fails the puts of a commit for want of space and returns the rest: a tombstone may still fit.
-func refusePuts(ops []*op, err error) []*op {
-	rest := ops[:0]
-	for _, o := range ops {
-		if o.hdr.kind == kindPut {
-			o.err = err
+		if o.hdr.kind == kindManifest {
+			f.manifest.Store(o.off)
 			continue
 		}
-		rest = append(rest, o)
+		o.found.stored = place{file: f.number, off: o.off, length: o.hdr.length}
+		l.apply(files, f, o.key, &o.hdr, o.off, o.found.clash, true)
+		l.tree.noticeDead(o.hdr.replaced)
 	}
-	if len(rest) == len(ops) {
-		return nil // the tombstones themselves did not fit
-	}
-	return rest
 }
 
 func noSpace(err error) bool {
@@ -226,6 +321,7 @@ func (l *leaf) note(leader *request, r commitReport) {
 	t := l.tree
 	t.commits.Add(1)
 	t.records.Add(int64(r.ops))
+	t.batches[min(bits.Len(uint(r.ops))-1, len(t.batches)-1)].Add(1)
 	t.syncTime.Add(int64(r.sync))
 	if t.opts.Hooks.Commit != nil {
 		leader.led = append(leader.led, r)

@@ -20,6 +20,16 @@ type site struct {
 	opts   Options
 	record *crashtest.Recorder
 	faults *crashtest.Faults
+	aside  *asideTap
+	full   bool
+}
+
+// fill makes the disk full: writes fail but for those into what was set aside.
+func (st *site) fill() (release func()) {
+	st.full = true
+	grows := func(op durable.Op, path string) bool { return op == durable.OpWrite && !st.aside.has(path) }
+	st.faults.Add(crashtest.Fault{Match: grows, Forever: true, Err: syscall.ENOSPC})
+	return func() { st.full = false; st.faults.Clear() }
 }
 
 // sites remembers the site of every open store, because hooks are handed nothing but the store.
@@ -34,13 +44,31 @@ func (ss *sites) of(s blobstor.Storage) *site {
 	return ss.all[s]
 }
 
+// reopen closes a store and opens it again. If the disk is full it stays so.
+func (ss *sites) reopen(tb testing.TB, s blobstor.Storage, opts Options) *Tree {
+	tb.Helper()
+	check(tb, s.Close())
+	st := ss.of(s)
+	if !st.full {
+		return ss.open(tb, st.dir, opts)
+	}
+	again, err := open(st.dir, &opts, st.faults)
+	check(tb, err)
+	tb.Cleanup(func() { again.Close() })
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.all[again] = st
+	return again
+}
+
 // open opens a store in dir and remembers its site.
 func (ss *sites) open(tb testing.TB, dir string, opts Options) *Tree {
 	tb.Helper()
 	check(tb, os.MkdirAll(dir, 0o700))
 	record, err := crashtest.NewRecorder(dir)
 	check(tb, err)
-	st := &site{dir: dir, opts: opts, record: record, faults: &crashtest.Faults{Next: record}}
+	st := &site{dir: dir, opts: opts, record: record, aside: &asideTap{next: record}}
+	st.faults = &crashtest.Faults{Next: st.aside}
 	s, err := open(dir, &opts, st.faults)
 	check(tb, err)
 	tb.Cleanup(func() { s.Close() })
@@ -54,14 +82,12 @@ func harness(opts Options) storagetest.Harness {
 	ss := &sites{all: map[blobstor.Storage]*site{}}
 	opts.Create = true
 	return storagetest.Harness{
-		NoReserve: true, // until the file keeps zeroed space for tombstones
-		Limit:     opts.withDefaultsLimit(),
+		Limit: opts.withDefaultsLimit(),
 		New: func(tb testing.TB) blobstor.Storage {
 			return ss.open(tb, tb.TempDir(), opts)
 		},
 		Reopen: func(tb testing.TB, s blobstor.Storage) blobstor.Storage {
-			check(tb, s.Close())
-			return ss.open(tb, ss.of(s).dir, opts)
+			return ss.reopen(tb, s, opts)
 		},
 		PowerLoss: func(tb testing.TB, s blobstor.Storage) blobstor.Storage {
 			dir := tb.TempDir()
@@ -70,18 +96,23 @@ func harness(opts Options) storagetest.Harness {
 			return ss.open(tb, dir, opts)
 		},
 		Damage: func(tb testing.TB, s blobstor.Storage, addr blobstor.Address) {
-			tree := s.(*Tree) // it may be closed: its indexes still say where the copies lie
+			tree := s.(*Tree)
+			if tree.calls.shut {
+				tree = mustOpen(tb, ss.of(s).dir, Options{ReadOnly: true})
+				defer tree.Close()
+			}
 			key := tree.sortKey(addr)
-			for _, f := range *tree.leaf(key).files.Load() {
-				if e := f.index.get(key, &addr); e != 0 && !e.tombstone() {
+			l, err := tree.leaf(key)
+			check(tb, err)
+			for _, f := range l.version.Load().files {
+				if e, err := f.get(key, &addr); err == nil && e != 0 && !e.tombstone() {
 					flip(tb, dataPath(ss.of(s).dir, tree, addr, f.number), e.off()+headerSize)
 				}
 			}
 		},
 		Full: func(tb testing.TB, s blobstor.Storage) func() {
-			faults := ss.of(s).faults
-			faults.Add(crashtest.Fault{Op: durable.OpWrite, Forever: true, Err: syscall.ENOSPC})
-			return faults.Clear
+			check(tb, s.(*Tree).upkeep(ctx)) // it sets aside what a new store has not yet
+			return ss.of(s).fill()
 		},
 		FailSync: func(tb testing.TB, s blobstor.Storage) func() {
 			faults := ss.of(s).faults
@@ -111,7 +142,7 @@ func leafPath(dir string, s *Tree, leaf int) string {
 
 // dataPath returns the file of that number in the leaf of addr.
 func dataPath(dir string, s *Tree, addr blobstor.Address, number uint32) string {
-	return filepath.Join(leafPath(dir, s, int(s.leaf(s.sortKey(addr)).id)), dataName(number))
+	return filepath.Join(leafPath(dir, s, int(s.sortKey(addr)%uint64(len(s.leaves)))), dataName(number))
 }
 
 // flip inverts a byte of a file.

@@ -17,7 +17,10 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-const crashEnv = "GRANARY_CRASH_DIR"
+const (
+	crashEnv = "GRANARY_CRASH_DIR"
+	churnEnv = "GRANARY_CRASH_CHURN"
+)
 
 // TestMain turns the test binary into the child of TestKill.
 func TestMain(m *testing.M) {
@@ -30,12 +33,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// crashOptions are those of the child, and how many of five blobs it keeps: few, where it shall compact.
+func crashOptions() (opts *Options, kept int) {
+	opts = &Options{Create: true, Width: 2, Depth: 1, FileSize: 256 << 10}
+	if os.Getenv(churnEnv) == "" {
+		return opts, 4
+	}
+	opts.FileSize, opts.Compact.DeadRatio = 32<<10, 0.02
+	return opts, 1
+}
+
 func crashData(n int) []byte { return dataOf(n, n%5000) }
 
 // crashChild puts and deletes until it is killed, and prints each acknowledgement: "+n" and "-n". It announces a
 // delete with "?n" before, for one that was under way may have happened.
 func crashChild(dir string) {
-	s, err := Open(dir, &Options{Create: true, Width: 2, Depth: 1, FileSize: 256 << 10})
+	opts, kept := crashOptions()
+	s, err := Open(dir, opts)
 	if err != nil {
 		fmt.Println("error", err)
 		return
@@ -56,7 +70,7 @@ func crashChild(dir string) {
 					return
 				}
 				say("+", n)
-				if n%5 == 0 {
+				if n%5 >= kept {
 					say("?", n)
 					if err := s.Delete(ctx, addrOf(n), ""); err != nil {
 						fmt.Println("error", err)

@@ -5,8 +5,8 @@
 // of them, so no look-up ever visits a second. One leaf serves one disk: more leaves mean more and smaller commits.
 //
 // A put is one record appended, and one fdatasync that every caller shares who queued while the last one ran. A
-// get with a location is one read. Everything is found again from the records alone; what is kept in memory is a
-// cache of them.
+// get with a location is one read; without, a filter in memory for each full file says which may have the blob, and
+// one block of that file's index where. Everything is found again from the records alone: indexes are a cache.
 //
 // While commits are small, the space behind the active file's end is zeroed ahead, because a sync over it is faster
 // than one of an append; that space is at most 64 MiB in a tree, and Close gives it back.
@@ -51,7 +51,8 @@
 //	              for each 64 KiB of the payload, the last one shorter: its checksum
 //	              zeros up to a multiple of 8
 //
-// A void has neither checksums nor padding: its length is a multiple of 8 and its payload is not read.
+// A void has neither checksums nor padding: its length is a multiple of 8 and its payload is not read. Nor is padding
+// looked at, or a gap between two records that is shorter than a header: no record can have been there.
 //
 // The seed of a file is the first 4 bytes of SHA-256(store ID, leaf in 2 bytes, file in 4 bytes). The header's
 // checksum is that of the record's offset in 8 bytes and the 100 bytes before it, started with the seed; the
@@ -63,7 +64,8 @@
 // was cut back, and does not exist.
 //
 // A put is the blob, a tombstone (without payload) its removal; the newest record of an address counts, that is,
-// the one in the highest file, at the highest offset. A void covers a place that an unfinished commit left torn.
+// the one in the highest file, at the highest offset. A void covers a place that an unfinished commit left torn, or
+// damage whose loss was accepted.
 //
 // A manifest lists every older file of the leaf, in the order of numbers:
 //
@@ -81,21 +83,109 @@
 // a manifest that also lists the file itself is written behind the end of the full file: a leaf whose newest file
 // is sealed so has lost its active file.
 //
+// NNNNNNNN.idx is the sorted index of the data file NNNNNNNN.blz, and only a cache of it: it may be missing, and a
+// damaged one is made again. It has a row for each address that the data file has a put or a tombstone of before
+// some offset, in the order of sort keys, and of addresses where sort keys are equal. A row has 80 bytes:
+//
+//	offset  size  field
+//	     0     8  sort key
+//	     8    64  address
+//	    72     4  newest record of the address: offset/8
+//	    76     4    length of its payload; the top bit says that it is a tombstone
+//
+// Rows lie in blocks of 4096 bytes from offset 0: 51 rows, in the last block the remaining ones and zeros in the
+// place of others, then 12 zeros and the block's checksum in 4 bytes. Behind the blocks are, without gaps:
+//
+//	size  field
+//	   8  for each block: the sort key of its first row
+//	   8  filter of all sort keys: seed
+//	   4    segment length L, a power of two
+//	   4    number of segments N, at least 1
+//	   1    for each of (N+2)*L: fingerprint
+//	  64  sieve: for each 128 rows, the last ones fewer, and at least one block
+//	   8  for each tombstone: its sort key, in order
+//	  88  footer, the end of the file
+//
+// The footer:
+//
+//	offset  size  field
+//	     0     4  magic b1 47 52 49
+//	     4     1  version, 1
+//	     5     3  reserved, zero
+//	     8    40  the data file itself, as an entry of a manifest: the index covers what is before its end
+//	    48     8  offset of the newest manifest before that end
+//	    56     8  highest commit number before that end
+//	    64     4  number of rows
+//	    68     4  number of sort keys of tombstones
+//	    72     4  number of fingerprints
+//	    76     4  checksum of first keys, filter and sieve
+//	    80     4  checksum of the sort keys of tombstones
+//	    84     4  checksum of the footer
+//
+// Each of these checksums is that of the offset in 8 bytes at which what it covers begins, and of these bytes,
+// started with the seed of the data file; those of a block and of the footer cover all of it before themselves.
+// Nothing is left over: the numbers in the footer give the file's size.
+//
+// The filter is a binary fuse filter of three places with fingerprints of 8 bits. All its numbers are of 64 bits
+// without sign and wrap around. The hash of a sort key is h after
+//
+//	h = key + seed
+//	h = (h xor h>>33) * ff51afd7ed558ccd
+//	h = (h xor h>>33) * c4ceb9fe1a85ec53
+//	h = h xor h>>33
+//
+// and with p = h*N*L / 2^64, the product not wrapped and the quotient rounded down, its places are
+//
+//	p
+//	(p + L) xor (h>>18 mod L)
+//	(p + 2L) xor (h mod L)
+//
+// If the exclusive or of the fingerprints there is the low 8 bits of h xor h>>32, the index may have the key, else
+// it has not. How seed, L and N are chosen is the writer's affair. A filter of no keys has fingerprints too.
+//
+// The sieve is asked after the filter. With g = h * 9e3779b97f4a7c15 and B blocks of 64 bytes, the key's block is
+// g*B / 2^64, the product not wrapped, and its three bits in it are g mod 512, g>>9 mod 512 and g>>18 mod 512, where
+// bit n is bit n mod 8, from the lowest, of byte n/8. If one of them is not set the index has not the key.
+//
 // # Recovery
 //
-// At Open the headers of every file are read. A file that does not end with a manifest whose synced field is its own
-// offset is synced first, and dropped from the page cache. In the active file a place
-// that is no record is damage if a later record's synced field lies behind its start: it was on disk once. If none
-// does, it is a commit that was torn, or damage to the last one, which nothing can tell apart: whole records behind
+// A leaf is opened when it is used first. Of a full file the footer, the first keys and the filter of its index are
+// read, and what the newest manifest counts; of the active file its index, and behind that the headers of records.
+// Records that no index covers may be in the page cache only: their file and the names in the directory are synced
+// first, and the file's pages dropped, unless the file ends with a manifest whose synced field is its own offset. An
+// index that is missing or damaged is made from the data file, and written again. Without a valid manifest in the
+// newest file all files are read, none is removed, and the next write begins a new file.
+//
+// In the active file a place that is no record is damage if a later record's synced field lies behind its start: it
+// was on disk once. If none does, it is a commit that was torn, or damage to the last one, which nothing can tell apart: whole records behind
 // it are kept, a void is written over it, it is logged and counted. What follows the last record is cut off. In a
 // full file everything before the end must be there.
 //
-// Damage to a payload concerns one blob: it is ErrCorrupt until it is put again or deleted. Damage to a header
-// hides addresses, so while there is any, a miss in that leaf is ErrCorrupt too, and Delete of a missing blob
-// succeeds.
+// Damage to a payload concerns one blob: it is ErrCorrupt until it is put again or deleted. So does damage to the
+// header of a record that an index knows. Without an index such damage hides addresses, so while there is any, or a
+// file is missing, a miss in that leaf is ErrCorrupt too, and Delete of a missing blob succeeds. One damaged leaf
+// does not concern the others. [Tree.Check] finds all damage, [Tree.Repair] accepts the loss.
+//
+// # Space
+//
+// The bytes of deleted blobs come back by compaction: what is live in the sparsest full file is copied behind the
+// end of the active one, then a manifest is written that does not list the file any more, and the pair of files is
+// removed. A tombstone is copied only while an older file may hold its blob. A crash at any step leaves the old
+// file, or the copies, or both, and the newest record counts. Readers are not held up: a look-up that still knew the
+// old file looks again, an iteration keeps the files that it began with.
+//
+// On a full disk puts fail with ErrNoSpace and leave nothing behind, deletes and compaction go on. They use files
+// that were set aside while there was room: each leaf has one named reserve, of 64 KiB at least, and beside the
+// descriptor there is one named spare, as large as the largest file, once the disk gets full (see
+// [Options.KeepSpare]). Both are zeros until they get a manifest and the name of the leaf's next data file; behind its
+// end such a file keeps its zeros. They hold tombstones and copies, no puts; when there is room again new ones are
+// made first, if need be of the files that compaction removes. File systems that allocate again what is overwritten
+// keep this promise only as far as they have room for that.
 //
 // # Limits
 //
 // A blob has at most 64 MiB, 1 MiB by default. A file is full at a 64th of its leaf, at least 256 MiB and at most
-// 4 GiB. In memory there is an index entry for every record, about 40 bytes.
+// 4 GiB, and on a small disk a 16th of that. In memory a record of a full file takes 1.8 bytes, a tombstone 2 more,
+// and one of an active file about 40; blocks of indexes that are used often take [Options.IndexCache] at most. Files
+// are opened as they are needed, see [Options.MaxOpen].
 package blobovnicza

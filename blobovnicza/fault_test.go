@@ -27,7 +27,7 @@ func faulty(t *testing.T, opts Options) (*Tree, *site) {
 }
 
 // expect fails the test unless a stored blob reads as want, or is missing where want is nil.
-func expect(t *testing.T, s *Tree, n int, want []byte) {
+func expect(t testing.TB, s *Tree, n int, want []byte) {
 	t.Helper()
 	got, err := s.Get(ctx, addrOf(n), "", nil)
 	if want == nil && !errors.Is(err, blobstor.ErrNotFound) || want != nil && (err != nil || !bytes.Equal(got, want)) {

@@ -1,26 +1,44 @@
 package blobovnicza
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
-	"github.com/granary-store/granary/internal/durable"
+	"github.com/granary-store/granary/blobstor"
 )
 
-// file is one blobovnicza: a data file and what is known of it.
+// file is one blobovnicza: a data file, its index, and what is known of them.
 type file struct {
-	number uint32
+	number uint32 // what a read by location needs comes first, to lie close together
 	seed   uint32
-	f      *durable.File
-	index  index
+	end    atomic.Int64 // behind the last record; the committer moves it when records are durable
+	data   handle
 
-	end     atomic.Int64 // behind the last record; the committer moves it when records are durable
-	records atomic.Int64
+	leaf *leaf
+	idx  handle // there is a file only while index has a table
+
+	index   atomic.Pointer[index] // changed by leaf.setIndex
+	healing sync.Mutex
+
+	records  atomic.Int64
+	commit   atomic.Uint64 // the highest number of a commit before end
+	manifest atomic.Int64  // where the newest manifest before end lies
+	flawedAt atomic.Int64  // 1 more than the dead bytes when a compaction began that met damage, or 0
+	noIndex  atomic.Bool   // records are damaged: what is known of them stays in memory
 	tally
+}
+
+// index says where a file's records lie: all of it in memory, or most of it in the index file.
+type index struct {
+	recent *recent
+	table  *table
 }
 
 // tally counts what of a file is the newest of its address, and what is not.
@@ -41,19 +59,91 @@ func (t *tally) count(p place, n int64) {
 	t.live.Add(n * p.size())
 }
 
-const dataSuffix = ".blz"
+// newFile returns a file whose index is empty. It is not open.
+func (l *leaf) newFile(number uint32) *file {
+	f := &file{leaf: l, number: number, seed: fileSeed(l.tree.storeID, l.id, number)}
+	f.data.leaf, f.data.name = l, dataName(number)
+	f.idx.leaf, f.idx.name = l, indexName(number)
+	f.index.Store(&index{recent: &recent{}})
+	return f
+}
 
-func dataName(number uint32) string { return fmt.Sprintf("%08x%s", number, dataSuffix) }
+// recent returns the index in memory, nil if the index file has it.
+func (f *file) recent() *recent { return f.index.Load().recent }
+
+// get returns the entry for an address, zero if there is none. That of an index in memory may be another
+// address's. A damaged index file is made again from the data.
+func (f *file) get(key uint64, addr *blobstor.Address) (entry, error) {
+	return f.getRow(key, addr, true)
+}
+
+// getRow is get; strict is as for the table.
+func (f *file) getRow(key uint64, addr *blobstor.Address, strict bool) (entry, error) {
+	for {
+		x := f.index.Load()
+		if x.recent != nil {
+			return x.recent.get(key, addr), nil
+		}
+		e, probed, err := x.table.get(&f.idx, key, addr, strict)
+		if err == nil || errors.Is(err, errDropped) {
+			if probed && e == 0 {
+				f.leaf.tree.falsePositives.Add(1)
+			}
+			return e, err
+		}
+		if err := f.heal(x, err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// find serves r from the newest record of its address in the file, and returns the entry of that, zero if there is
+// none. What a row of an index file says that was not verified is proved by the record.
+func (f *file) find(key uint64, r *reading) (entry, error) {
+	e, err := f.getRow(key, &r.addr, false)
+	if err != nil || e == 0 {
+		return 0, err
+	}
+	err = f.follow(e, r)
+	if err == nil || errors.Is(err, errDropped) || f.recent() != nil {
+		return e, err
+	}
+	again, strictErr := f.get(key, &r.addr)
+	if strictErr != nil || again == 0 {
+		return 0, strictErr
+	}
+	if again != e {
+		err = f.follow(again, r)
+	}
+	if errors.Is(err, errStranger) && f.recent() == nil { // a row has the address itself, not only its key
+		err = blobstor.ErrCorrupt
+	}
+	return again, err
+}
+
+const (
+	dataSuffix  = ".blz"
+	indexSuffix = ".idx"
+)
+
+func dataName(number uint32) string  { return fmt.Sprintf("%08x%s", number, dataSuffix) }
+func indexName(number uint32) string { return fmt.Sprintf("%08x%s", number, indexSuffix) }
 
 // parseDataName is the inverse of dataName; ok is false for every other name.
-func parseDataName(name string) (number uint32, ok bool) {
-	digits, isData := strings.CutSuffix(name, dataSuffix)
-	if !isData || len(digits) != 8 {
+func parseDataName(name string) (number uint32, ok bool) { return parseName(name, dataSuffix) }
+
+func parseName(name, suffix string) (number uint32, ok bool) {
+	digits, found := strings.CutSuffix(name, suffix)
+	if !found || len(digits) != 8 {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 16, 32)
-	return uint32(n), err == nil && n > 0 && dataName(uint32(n)) == name
+	return uint32(n), err == nil && n > 0 && fmt.Sprintf("%08x%s", n, suffix) == name
 }
+
+// flawed reports whether compaction met damage in the file, and nothing in it was replaced since: to try again would
+// be in vain.
+func (f *file) flawed() bool { return f.flawedAt.Load() == f.dead.Load()+1 }
 
 // listing is how a manifest lists the file.
 func (f *file) listing() listed {
@@ -68,4 +158,76 @@ func (f *file) listing() listed {
 	}
 }
 
+// setCounts is the inverse of listing.
+func (f *file) setCounts(e listed) {
+	f.records.Store(int64(e.records))
+	f.objects.Store(int64(e.objects))
+	f.tombstones.Store(int64(e.tombstones))
+	f.live.Store(e.live)
+	f.dead.Store(e.dead)
+}
+
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }
+
+// entries returns the newest record of each address in the file, in the order of keys and addresses. The address of
+// a damaged header is unknown if the index is in memory; such ones come apart.
+func (f *file) entries() (all []row, damaged []keyed, err error) {
+	x := f.index.Load()
+	if x.recent != nil {
+		return f.readEntries(x.recent)
+	}
+	all = make([]row, 0, x.table.rows)
+	for e, err := range x.table.scan(&f.idx) {
+		if err == nil {
+			all = append(all, e)
+			continue
+		}
+		if errors.Is(err, errDropped) {
+			return nil, nil, err
+		}
+		if err := f.heal(x, err); err != nil {
+			return nil, nil, err
+		}
+		return f.entries()
+	}
+	return all, nil, nil
+}
+
+// readEntries completes the entries of an index in memory by the addresses that stand in the records.
+func (f *file) readEntries(r *recent) (all []row, damaged []keyed, err error) {
+	found := r.all(f.leaf.tree.sortKey)
+	slices.SortFunc(found, func(a, b keyed) int { return cmp.Compare(a.entry, b.entry) })
+	source := &scanner{f: f, size: f.end.Load()}
+	for _, k := range found {
+		h, err := f.headerIn(source, k.entry.off())
+		switch {
+		case err == nil:
+			all = append(all, row{k.key, h.address, k.entry}) // the key is the address's: the index saw to that
+		case errors.Is(err, blobstor.ErrCorrupt):
+			damaged = append(damaged, k)
+		default:
+			return nil, nil, err
+		}
+	}
+	sortRows(all)
+	return all, damaged, nil
+}
+
+// denseRecords is the average size of records up to which it is quicker to read all of a file than header by header.
+const denseRecords = 16 << 10
+
+// headerIn is header for one after the other.
+func (f *file) headerIn(source *scanner, off int64) (header, error) {
+	if source.size > denseRecords*f.records.Load() {
+		return f.header(off)
+	}
+	b, err := source.window(off, headerSize)
+	if err != nil {
+		return header{}, err
+	}
+	h, ok := parseHeader(b, f.seed, off)
+	if !ok {
+		return header{}, blobstor.ErrCorrupt
+	}
+	return h, nil
+}

@@ -65,7 +65,10 @@ func (t *Tree) read(ctx context.Context, at blobstor.Location, r *reading) error
 		return nil
 	}
 	key := t.sortKey(r.addr)
-	l := t.leaf(key)
+	l, err := t.leaf(key)
+	if err != nil {
+		return err
+	}
 	r.leaf = l.id
 	_, err = l.lookup(key, r)
 	return err

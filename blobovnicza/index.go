@@ -1,104 +1,255 @@
 package blobovnicza
 
 import (
-	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
 	"slices"
-	"sync"
+
+	"github.com/FastFilter/xorfilter"
 
 	"github.com/granary-store/granary/blobstor"
 )
 
-// entry is the newest record of an address in one file: offset/8, the tombstone bit and the payload's length.
-// The zero entry is none, since every file begins with a manifest.
-type entry uint64
+// Part of the format, never change. The package comment shows the layout.
+const (
+	indexMagic   = "\xb1GRI"
+	indexVersion = 1
 
-func makeEntry(k kind, off int64, length uint32) entry {
-	e := entry(off/align)<<32 | entry(length)
-	if k == kindTombstone {
-		e |= tombstoneBit
-	}
-	return e
+	indexBlockSize = 4096
+	keySize        = 8
+	rowSize        = keySize + blobstor.AddressSize + 8
+	rowsInBlock    = 51
+	filterHead     = 16
+	footerSize     = 88
+)
+
+// row is a line of an index: the newest record of an address in its file.
+type row struct {
+	key     uint64
+	address blobstor.Address
+	entry   entry
 }
 
-func (e entry) off() int64      { return int64(e>>32) * align }
-func (e entry) length() uint32  { return uint32(e) &^ tombstoneBit }
-func (e entry) tombstone() bool { return e&tombstoneBit != 0 }
-
-// in returns the place of e in a file.
-func (e entry) in(file uint32) place { return place{file, e.off(), e.length(), e.tombstone()} }
-
-// index finds records by address. Keys are 64 bits of a hash, so an entry only says where to look: whose record
-// it is stands in the record. An address whose key another one holds is kept by itself.
-type index struct {
-	mu      sync.RWMutex // guards what is below; never held across I/O
-	filter  bloom        // of the keys: most look-ups are for new blobs, and a look into a large map is slow
-	entries map[uint64]entry
-	clashes map[blobstor.Address]entry
+// compare orders rows by key, and rows whose addresses share a key by address.
+func (r *row) compare(b *row) int {
+	switch {
+	case r.key < b.key:
+		return -1
+	case r.key > b.key:
+		return 1
+	}
+	return r.address.Compare(b.address)
 }
 
-// get returns the entry for an address, or zero. Without an address it is the key's, whosoever that is; there are
-// no clashes without one.
-func (x *index) get(key uint64, addr *blobstor.Address) entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if !x.filter.has(key) {
-		return 0
+// sortRows brings rows into the order of an index. It sorts their numbers, for rows are large.
+func sortRows(rows []row) {
+	order := make([]uint32, len(rows))
+	for i := range order {
+		order[i] = uint32(i)
 	}
-	if len(x.clashes) > 0 && addr != nil {
-		if e, ok := x.clashes[*addr]; ok {
-			return e
+	slices.SortFunc(order, func(a, b uint32) int { return rows[a].compare(&rows[b]) })
+	sorted := make([]row, len(rows))
+	for i, at := range order {
+		sorted[i] = rows[at]
+	}
+	copy(rows, sorted)
+}
+
+// indexBlock is a number of rows under one checksum, which is bound to the file and the offset of the block.
+type indexBlock [indexBlockSize]byte
+
+// set makes the block one of these rows, for the place off.
+func (b *indexBlock) set(rows []row, seed uint32, off int64) {
+	clear(b[:])
+	for i := range rows {
+		at := b[i*rowSize:]
+		binary.BigEndian.PutUint64(at, rows[i].key)
+		copy(at[8:], rows[i].address.Container[:])
+		copy(at[40:], rows[i].address.Object[:])
+		binary.BigEndian.PutUint64(at[72:], uint64(rows[i].entry))
+	}
+	binary.BigEndian.PutUint32(b[indexBlockSize-crcSize:], b.crc(seed, off))
+}
+
+func (b *indexBlock) crc(seed uint32, off int64) uint32 {
+	return crc32.Update(placeCRC(seed, off), castagnoli, b[:indexBlockSize-crcSize])
+}
+
+// valid reports whether the block is whole and was written for this place.
+func (b *indexBlock) valid(seed uint32, off int64) bool {
+	return binary.BigEndian.Uint32(b[indexBlockSize-crcSize:]) == b.crc(seed, off)
+}
+
+func (b *indexBlock) row(i int) row {
+	at := b[i*rowSize:][:rowSize]
+	return row{
+		key:     binary.BigEndian.Uint64(at),
+		address: blobstor.Address{Container: blobstor.ID(at[8:40]), Object: blobstor.ID(at[40:72])},
+		entry:   entry(binary.BigEndian.Uint64(at[72:])),
+	}
+}
+
+// find returns the entry of an address among the first n rows, or zero. It begins at a guess: a block that is not in
+// the processor's caches costs it one or two accesses there, and a binary search six.
+func (b *indexBlock) find(n, guess int, key uint64, addr *blobstor.Address) entry {
+	for guess > 0 && b.key(guess-1) >= key {
+		guess--
+	}
+	for i := guess; i < n; i++ {
+		if b.key(i) < key {
+			continue
+		}
+		at := b[i*rowSize:][:rowSize]
+		if binary.BigEndian.Uint64(at) != key {
+			break
+		}
+		if blobstor.ID(at[8:40]) == addr.Container && blobstor.ID(at[40:72]) == addr.Object {
+			return entry(binary.BigEndian.Uint64(at[72:]))
 		}
 	}
-	return x.entries[key]
+	return 0
 }
 
-// put sets the entry for an address. A clash says that the key belongs to another address.
-func (x *index) put(key uint64, addr *blobstor.Address, e entry, clash bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !clash {
-		if x.entries == nil {
-			x.entries = make(map[uint64]entry)
+func (b *indexBlock) key(i int) uint64 { return binary.BigEndian.Uint64(b[i*rowSize:]) }
+
+// search returns how many of n ascending keys, which lie in b at multiples of stride, are less than key.
+func search(b []byte, stride, n int, key uint64) int {
+	from := 0
+	for from < n {
+		middle := (from + n) / 2
+		if binary.BigEndian.Uint64(b[middle*stride:]) < key {
+			from = middle + 1
+		} else {
+			n = middle
 		}
-		x.entries[key] = e
-		x.admit(key)
-		return
 	}
-	if x.clashes == nil {
-		x.clashes = make(map[blobstor.Address]entry)
-	}
-	x.clashes[*addr] = e
+	return from
 }
 
-// admit adds a key that is in the map to the filter, or makes a larger filter of all of them.
-func (x *index) admit(key uint64) {
-	if !x.filter.full() {
-		x.filter.add(key)
-		return
+// keyList is a section of sort keys, kept as it lies in the file: that takes no second copy to read it.
+type keyList []byte
+
+func (k keyList) len() int               { return len(k) / keySize }
+func (k keyList) at(i int) uint64        { return binary.BigEndian.Uint64(k[i*keySize:]) }
+func (k keyList) search(key uint64) int  { return search(k, keySize, k.len(), key) }
+func (k keyList) add(key uint64) keyList { return binary.BigEndian.AppendUint64(k, key) }
+
+func (k keyList) ascending() bool {
+	for i := 1; i < k.len(); i++ {
+		if k.at(i) < k.at(i-1) {
+			return false
+		}
 	}
-	x.filter = x.filter.grown()
-	for key := range x.entries {
-		x.filter.add(key)
-	}
+	return true
 }
 
-// keyed is an entry with its key.
-type keyed struct {
-	key   uint64
-	entry entry
+// filter says of a key that it is certainly not in the index, or that it may be; one in 256 passes by chance.
+type filter = xorfilter.BinaryFuse[uint8]
+
+// appendFilterHead appends what a filter has before its fingerprints.
+func appendFilterHead(b []byte, f *filter) []byte {
+	b = binary.BigEndian.AppendUint64(b, f.Seed)
+	b = binary.BigEndian.AppendUint32(b, f.SegmentLength)
+	return binary.BigEndian.AppendUint32(b, f.SegmentCount)
 }
 
-// sorted returns all entries in the order of their keys.
-func (x *index) sorted(keyOf func(blobstor.Address) uint64) []keyed {
-	x.mu.RLock()
-	all := make([]keyed, 0, len(x.entries)+len(x.clashes))
-	for key, e := range x.entries {
-		all = append(all, keyed{key, e})
+// parseFilter makes a filter of a section, whose bytes it keeps; ok is false if a look into it could go beyond
+// them.
+func parseFilter(b []byte) (f filter, ok bool) {
+	f = filter{
+		Seed:          binary.BigEndian.Uint64(b),
+		SegmentLength: binary.BigEndian.Uint32(b[8:]),
+		SegmentCount:  binary.BigEndian.Uint32(b[12:]),
+		Fingerprints:  b[filterHead:],
 	}
-	for addr, e := range x.clashes {
-		all = append(all, keyed{keyOf(addr), e})
+	length, count := uint64(f.SegmentLength), uint64(f.SegmentCount)
+	power := length > 0 && length&(length-1) == 0
+	if !power || count == 0 || (count+2)*length != uint64(len(f.Fingerprints)) {
+		return filter{}, false
 	}
-	x.mu.RUnlock()
-	slices.SortFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	return all
+	f.SegmentLengthMask = f.SegmentLength - 1
+	f.SegmentCountLength = f.SegmentCount * f.SegmentLength
+	return f, true
+}
+
+// coverage says which records an index covers: those of the data file before end. The counters are the data
+// file's, as a manifest has them.
+type coverage struct {
+	listed
+	manifest int64  // offset of the newest manifest before end
+	commit   uint64 // highest commit number before end
+}
+
+// footer is the end of an index, and says where everything before it lies.
+type footer struct {
+	coverage
+	rows          uint32
+	tombs         uint32 // sort keys of tombstones
+	fingerprints  uint32 // bytes of the filter's
+	summaryCRC    uint32 // of first keys, filter and sieve
+	tombstonesCRC uint32
+}
+
+// An index is blocks, then the summary (first keys, filter, sieve), the sort keys of tombstones, and the footer.
+func (f *footer) blocks() int64       { return (int64(f.rows) + rowsInBlock - 1) / rowsInBlock }
+func (f *footer) summaryAt() int64    { return f.blocks() * indexBlockSize }
+func (f *footer) sieveAt() int64      { return f.blocks()*keySize + filterHead + int64(f.fingerprints) } // in the summary
+func (f *footer) summarySize() int64  { return f.sieveAt() + sieveSize(f.rows) }
+func (f *footer) tombstonesAt() int64 { return f.summaryAt() + f.summarySize() }
+func (f *footer) footerAt() int64     { return f.tombstonesAt() + int64(f.tombs)*keySize }
+func (f *footer) size() int64         { return f.footerAt() + footerSize }
+
+// listsOne heads the payload of a manifest that lists one file.
+const listsOne = "\x00\x00\x00\x01\x00\x00\x00\x00"
+
+// appendFooter appends the footer for its place behind all that it describes.
+func appendFooter(b []byte, f *footer, seed uint32) []byte {
+	start := len(b)
+	b = append(b, indexMagic...)
+	b = append(b, indexVersion, 0, 0, 0)
+	b = append(b, appendManifest(nil, []listed{f.listed})[manifestHead:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(f.manifest))
+	b = binary.BigEndian.AppendUint64(b, f.commit)
+	b = binary.BigEndian.AppendUint32(b, f.rows)
+	b = binary.BigEndian.AppendUint32(b, f.tombs)
+	b = binary.BigEndian.AppendUint32(b, f.fingerprints)
+	b = binary.BigEndian.AppendUint32(b, f.summaryCRC)
+	b = binary.BigEndian.AppendUint32(b, f.tombstonesCRC)
+	return binary.BigEndian.AppendUint32(b, footerCRC(b[start:], seed, f.footerAt()))
+}
+
+func footerCRC(b []byte, seed uint32, off int64) uint32 {
+	return crc32.Update(placeCRC(seed, off), castagnoli, b[:footerSize-crcSize])
+}
+
+// parseFooter reads the footer of an index of the given size; ok is false if what it describes is not of this
+// size, so what it counts is there.
+func parseFooter(b []byte, seed uint32, size int64) (f footer, ok bool) {
+	if len(b) != footerSize || string(b[:4]) != indexMagic || b[4] != indexVersion || b[5]|b[6]|b[7] != 0 {
+		return f, false
+	}
+	if binary.BigEndian.Uint32(b[footerSize-crcSize:]) != footerCRC(b, seed, size-footerSize) {
+		return f, false
+	}
+	own, ok := parseManifest(append([]byte(listsOne), b[8:48]...), math.MaxUint32)
+	if !ok {
+		return f, false
+	}
+	f = footer{
+		coverage: coverage{
+			listed:   own[0],
+			manifest: int64(binary.BigEndian.Uint64(b[48:])),
+			commit:   binary.BigEndian.Uint64(b[56:]),
+		},
+		rows:          binary.BigEndian.Uint32(b[64:]),
+		tombs:         binary.BigEndian.Uint32(b[68:]),
+		fingerprints:  binary.BigEndian.Uint32(b[72:]),
+		summaryCRC:    binary.BigEndian.Uint32(b[76:]),
+		tombstonesCRC: binary.BigEndian.Uint32(b[80:]),
+	}
+	if f.manifest < 0 || f.manifest > f.end || f.size() != size {
+		return footer{}, false
+	}
+	return f, true
 }

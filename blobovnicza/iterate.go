@@ -1,8 +1,8 @@
 package blobovnicza
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,12 +10,13 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// readAhead is how many headers All reads at once: few enough that what it yields is fresh.
-const readAhead = 64
+// readAhead is how many blobs All takes up at once, in one call of the store.
+const readAhead = 256
 
 // All walks leaf by leaf, file by file, in the order of offsets, so that a caller who reads along reads the disk
 // front to back. What is live is decided when a leaf is reached; blobs that are put later into that leaf are not
-// seen. A damaged range whose addresses are lost is an error with a location.
+// seen. It reads indexes, not blobs. Files that compaction replaces meanwhile stay until the leaf is done. A damaged
+// range whose addresses are lost is an error with a location.
 func (t *Tree) All(ctx context.Context, after blobstor.Location) iter.Seq2[blobstor.Info, error] {
 	return func(yield func(blobstor.Info, error) bool) {
 		from, behind, ok := parseLocation(after)
@@ -23,169 +24,178 @@ func (t *Tree) All(ctx context.Context, after blobstor.Location) iter.Seq2[blobs
 			from, behind = 0, place{}
 		}
 		for _, l := range t.leaves[from:] {
-			w := walk{leaf: l, behind: behind}
-			for more := true; more; {
-				found, err := w.next(ctx)
-				switch {
-				case err != nil:
-					yield(blobstor.Info{}, blobstor.Wrap("all", blobstor.Address{}, "", err))
-					return
-				case found == nil:
-					more = false
-				case !yield(found.info, found.err):
-					return
-				}
+			if !l.walk(ctx, behind, yield) {
+				return
 			}
 			behind = place{}
 		}
 	}
 }
 
+// walk yields the leaf's blobs and reports whether to go on.
+func (l *leaf) walk(ctx context.Context, behind place, yield func(blobstor.Info, error) bool) bool {
+	w := walk{leaf: l, behind: behind}
+	defer w.end()
+	for {
+		found, err := w.next(ctx)
+		if err != nil {
+			yield(blobstor.Info{}, blobstor.Wrap("all", blobstor.Address{}, "", err))
+			return false
+		}
+		if len(found) == 0 {
+			return true
+		}
+		for i := range found {
+			if i > 0 && l.tree.mayGoOn(ctx) != nil {
+				break // next says why
+			}
+			if !yield(found[i].info, found[i].err) {
+				return false
+			}
+		}
+	}
+}
+
+// mayGoOn returns the error with which a call would end now.
+func (t *Tree) mayGoOn(ctx context.Context) error {
+	call, err := t.calls.enter(ctx, &blobstor.Address{})
+	if err == nil {
+		call.RUnlock()
+	}
+	return err
+}
+
 // walk is an iteration over one leaf.
 type walk struct {
-	leaf    *leaf
-	behind  place
-	started bool
-	todo    []live
-	lost    []lostSpan // reported at the end
-	ahead   []walked   // read, not yet yielded
-	buf     []walked
+	leaf   *leaf
+	behind place
+	pinned *version
+	views  []*view    // yet to be walked
+	rows   []row      // live, of the first of them
+	todo   []uint64   // what of rows is yet to be visited, in the order of offsets: offset/8, and the row's index
+	hurt   []keyed    // of the first of them
+	lost   []lostSpan // reported at the end
+	buf    []walked
 }
 
-// live is a record to visit.
-type live struct {
-	file  *file
-	entry entry
-}
-
-// walked is what All yields for it.
+// walked is what All yields for a blob.
 type walked struct {
 	info blobstor.Info
 	err  error
 }
 
-// next returns the next blob, nil at the end. It is a call of the store of its own.
-func (w *walk) next(ctx context.Context) (*walked, error) {
-	call, err := w.leaf.tree.calls.enter(ctx, &blobstor.Address{})
+// next returns the next few blobs, nil at the end. It is a call of the store of its own.
+func (w *walk) next(ctx context.Context) ([]walked, error) {
+	t := w.leaf.tree
+	call, err := t.calls.enter(ctx, &blobstor.Address{})
 	if err != nil {
 		return nil, err
 	}
 	defer call.RUnlock()
-	if len(w.ahead) == 0 {
-		w.fill()
-	}
-	if len(w.ahead) == 0 {
-		return nil, nil
-	}
-	found := &w.ahead[0]
-	w.ahead = w.ahead[1:]
-	return found, nil
-}
-
-// fill reads the next few headers.
-func (w *walk) fill() {
-	if !w.started {
-		w.started, w.todo, w.lost = true, w.leaf.snapshot(w.behind), w.leaf.lost
-		w.buf = make([]walked, 0, readAhead)
-	}
-	n := min(len(w.todo), readAhead)
-	w.ahead = w.buf[:0]
-	for _, rec := range w.todo[:n] {
-		w.ahead = append(w.ahead, w.leaf.visit(rec))
-	}
-	if w.todo = w.todo[n:]; n == 0 {
-		for _, lost := range w.lost {
-			w.ahead = append(w.ahead, w.leaf.mourn(lost))
+	if w.pinned == nil {
+		if err := w.begin(); err != nil {
+			return nil, err
 		}
-		w.lost = nil
 	}
+	w.buf = w.buf[:0]
+	for len(w.buf) == 0 && len(w.views) > 0 {
+		if err := w.fill(); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.buf) == 0 {
+		w.mourn()
+	}
+	return w.buf, nil
 }
 
-// visit reads the header of a live record.
-func (l *leaf) visit(rec live) walked {
-	p := rec.entry.in(rec.file.number)
-	h, err := rec.file.header(p.off)
+// begin decides what is live.
+func (w *walk) begin() (err error) {
+	l := w.leaf
+	if err := l.use(); err != nil {
+		return err
+	}
+	w.pinned = l.pin()
+	l.mu.Lock()
+	w.lost = l.lost
+	l.mu.Unlock()
+	if w.views, err = liveViews(w.pinned); err != nil {
+		return err
+	}
+	for len(w.views) > 0 && w.views[0].number < w.behind.file {
+		w.views = w.views[1:]
+	}
+	return w.open()
+}
+
+func (w *walk) end() {
+	if w.pinned == nil {
+		return
+	}
+	call, err := w.leaf.tree.calls.enter(context.Background(), &blobstor.Address{})
 	if err != nil {
-		at := makeLocation(l.id, p)
-		return walked{blobstor.Info{Location: at}, &blobstor.Error{Op: "all", Location: at, Err: err}}
+		return // the store is closed, and its files are gone
 	}
-	return walked{info: infoOf(&h, l.id, p)}
+	defer call.RUnlock()
+	if err := w.leaf.unpin(w.pinned); err != nil {
+		w.leaf.tree.log.Warn("files not removed", "leaf", w.leaf.id, "err", err)
+	}
 }
 
-// mourn reports a lost span.
-func (l *leaf) mourn(lost lostSpan) walked {
-	at := makeLocation(l.id, place{file: lost.file, off: lost.from})
-	return walked{blobstor.Info{Location: at}, &blobstor.Error{Op: "all", Location: at,
-		Err: fmt.Errorf("%w: %d bytes of records are lost", blobstor.ErrCorrupt, lost.to-lost.from)}}
+// open lists what is to be visited in the first view.
+func (w *walk) open() error {
+	if len(w.views) == 0 {
+		return nil
+	}
+	v, n := w.views[0], 0
+	w.rows, w.todo, w.hurt = w.rows[:0], w.todo[:0], v.hurt
+	for e, err := range v.stream() {
+		if errors.Is(err, errHealed) {
+			return w.open()
+		}
+		if err != nil {
+			return err
+		}
+		if v.live.has(n) && !e.entry.tombstone() && (v.number > w.behind.file || e.entry.off() > w.behind.off) {
+			w.todo = append(w.todo, uint64(e.entry.off()/align)<<32|uint64(len(w.rows)))
+			w.rows = append(w.rows, e)
+		}
+		n++
+	}
+	slices.Sort(w.todo) // and not the rows, which are large
+	return nil
 }
 
-// header reads the header that the index says lies at off.
-func (f *file) header(off int64) (header, error) {
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	if err := f.readAt(s.record[:headerSize], off); err != nil {
-		return header{}, err
+// fill takes up the next few blobs of the first view; behind the last ones, the view is done.
+func (w *walk) fill() error {
+	v, n := w.views[0], min(len(w.todo), readAhead)
+	for _, at := range w.todo[:n] {
+		e := &w.rows[uint32(at)]
+		h := header{kind: kindPut, address: e.address, length: e.entry.length()}
+		w.buf = append(w.buf, walked{info: infoOf(&h, w.leaf.id, e.entry.in(v.number))})
 	}
-	h, ok := parseHeader(s.record[:headerSize], f.seed, off)
-	if !ok {
-		return header{}, blobstor.ErrCorrupt
+	if w.todo = w.todo[n:]; len(w.todo) > 0 {
+		return nil
 	}
-	return h, nil
+	for _, k := range w.hurt {
+		if !k.entry.tombstone() {
+			w.report(k.entry.in(v.number), fmt.Errorf("%w: the header of a record", blobstor.ErrCorrupt))
+		}
+	}
+	w.views = w.views[1:]
+	return w.open()
 }
 
-// snapshot lists the live records behind a place in the order of their places. A record is live if it is a put
-// and no newer file has one of its address. Only the active file changes meanwhile, so what it held is taken
-// first, once for all comparisons: a blob that is healed now is found either here or there, never in both.
-func (l *leaf) snapshot(behind place) []live {
-	files := *l.files.Load()
-	last := len(files) - 1
-	active := files[last].index.sorted(l.tree.sortKey)
-	var all []live
-	for i, f := range files {
-		if f.number < behind.file {
-			continue
-		}
-		entries := active
-		if i < last {
-			entries = f.index.sorted(l.tree.sortKey)
-		}
-		start := len(all)
-		for _, k := range entries {
-			later := f.number > behind.file || k.entry.off() > behind.off
-			if later && !k.entry.tombstone() && (i == last || !superseded(f, k, files[i+1:last], files[last], active)) {
-				all = append(all, live{f, k.entry})
-			}
-		}
-		slices.SortFunc(all[start:], func(a, b live) int { return cmp.Compare(a.entry, b.entry) })
+// mourn reports the damaged ranges.
+func (w *walk) mourn() {
+	for _, lost := range w.lost {
+		w.report(place{file: lost.file, off: lost.from},
+			fmt.Errorf("%w: %d bytes of records are lost", blobstor.ErrCorrupt, lost.to-lost.from))
 	}
-	return all
+	w.lost = nil
 }
 
-// superseded reports whether a newer file has a record of the address that k has in f.
-func superseded(f *file, k keyed, full []*file, active *file, snapshot []keyed) bool {
-	for i, _ := slices.BinarySearchFunc(snapshot, k.key, compareKey); i < len(snapshot) && snapshot[i].key == k.key; i++ {
-		if sameAddress(f, k.entry, active, snapshot[i].entry) {
-			return true
-		}
-	}
-	for _, g := range full {
-		if g.index.get(k.key, nil) == 0 {
-			continue
-		}
-		h, err := f.header(k.entry.off())
-		if err != nil || sameAddress(f, k.entry, g, g.index.get(k.key, &h.address)) {
-			return true
-		}
-	}
-	return false
-}
-
-func compareKey(k keyed, key uint64) int { return cmp.Compare(k.key, key) }
-
-// sameAddress compares two records of one key. If either cannot be read, they are taken for one address's: that
-// two addresses share a key is far less likely.
-func sameAddress(f *file, a entry, g *file, b entry) bool {
-	x, errX := f.header(a.off())
-	y, errY := g.header(b.off())
-	return errX != nil || errY != nil || x.address == y.address
+func (w *walk) report(p place, err error) {
+	at := makeLocation(w.leaf.id, p)
+	w.buf = append(w.buf, walked{blobstor.Info{Location: at}, &blobstor.Error{Op: "all", Location: at, Err: err}})
 }

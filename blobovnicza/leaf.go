@@ -2,6 +2,10 @@ package blobovnicza
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
@@ -9,17 +13,28 @@ import (
 	"github.com/granary-store/granary/internal/groupcommit"
 )
 
-// leaf is a directory of blobovniczas. The last of its files is active, the others are full and never change.
+// leaf is a directory of blobovniczas. The last of its files is active, the others are full and never change. It is
+// opened when it is used first.
 type leaf struct {
 	tree    *Tree
 	id      uint16
-	dir     *durable.Dir
 	commits *groupcommit.Committer[*request]
 
-	files      atomic.Pointer[[]*file] // by number; replaced whole by the committer
-	lost       []lostSpan              // damage whose addresses are unknown; fixed at Open
-	missing    []listed                // listed files that are not there; every manifest goes on listing them
-	tombstones atomic.Int64            // records ever indexed: while there are none, a hint needs no look-up
+	opening sync.Mutex
+	open    atomic.Bool
+
+	version atomic.Pointer[version]
+	saving  sync.Mutex // held while index files are written
+	tombs   tombs      // of all tombstones that its files have
+	reserve aside
+	victim  atomic.Pointer[file] // what compaction copies from
+
+	mu      sync.Mutex // guards what is below; never held across I/O
+	pinned  map[*version]int
+	doomed  []*file      // no longer listed, and kept by a pinned version
+	lost    []lostSpan   // damage whose addresses are unknown
+	losses  atomic.Int32 // how many these are
+	missing []listed     // listed files that are not there; every manifest goes on listing them
 
 	writer // the committer's own
 }
@@ -30,131 +45,100 @@ type lostSpan struct {
 	span
 }
 
+// newLeaf returns a leaf that is not open.
+func (t *Tree) newLeaf(id uint16) *leaf {
+	l := &leaf{tree: t, id: id}
+	l.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, l.commitGroup, l.afterGroup)
+	return l
+}
+
 // active returns the file that takes writes.
-func (l *leaf) active() *file {
-	files := *l.files.Load()
-	return files[len(files)-1]
+func (l *leaf) active() *file { return l.version.Load().active() }
+
+// inDir calls do with the leaf's directory. It is open only so long, because a tree may have more leaves than a
+// process may have files open.
+func (l *leaf) inDir(do func(dir *durable.Dir) error) error {
+	dir, err := l.tree.store.Dir.Sub(treeDir)
+	if err != nil {
+		return leafMissing(l.id, err)
+	}
+	for _, digit := range l.digits() {
+		sub, err := dir.Sub(strconv.Itoa(digit))
+		if err = errors.Join(err, dir.Close()); err != nil {
+			return leafMissing(l.id, err)
+		}
+		dir = sub
+	}
+	return errors.Join(do(dir), dir.Close())
 }
 
-// byNumber returns a file of the leaf, or nil. Numbers have few gaps, so the first guess is mostly right.
-func byNumber(files []*file, number uint32) *file {
-	if len(files) == 0 || number < files[0].number {
-		return nil
+// digits returns the leaf's number to the base of the width, the most significant digit first.
+func (l *leaf) digits() []int {
+	width, depth := int(l.tree.store.Shape[0]), int(l.tree.store.Shape[1])-1
+	digits := make([]int, depth)
+	for i, rest := depth-1, int(l.id); i >= 0; i-- {
+		digits[i], rest = rest%width, rest/width
 	}
-	for i := min(int(number-files[0].number), len(files)-1); i >= 0 && files[i].number >= number; i-- {
-		if files[i].number == number {
-			return files[i]
-		}
-	}
-	return nil
+	return digits
 }
 
-// hit is what a look-up found out.
-type hit struct {
-	newest place // the newest record of the address, whole or damaged; zero if there is none
-	stored place // the verified copy, if the look-up found one
-
-	active uint32 // number of the active file at that time
-	entry  entry  // what its index said
-	clash  bool   // the entry is another address's
-}
-
-// lookup finds the newest record of r.addr that can be read as r wants it, from the newest file back. It returns
-// ErrNotFound only if every place could be looked at.
-func (l *leaf) lookup(key uint64, r *reading) (h hit, err error) {
-	files := *l.files.Load()
-	h.active = files[len(files)-1].number
-	var damage error
-	for i := len(files) - 1; i >= 0; i-- {
-		f := files[i]
-		e := f.index.get(key, &r.addr)
-		if i == len(files)-1 {
-			h.entry = e
-		}
-		if e == 0 {
-			continue
-		}
-		err := f.follow(e, r)
-		if errors.Is(err, errStranger) {
-			h.clash = h.clash || i == len(files)-1
-			continue
-		}
-		if h.newest.file == 0 {
-			h.newest = e.in(f.number)
-		}
-		if err != nil {
-			damage = firstOf(damage, err)
-			continue
-		}
-		if e.tombstone() {
-			return h, firstOf(damage, blobstor.ErrNotFound)
-		}
-		h.stored = r.place
-		return h, nil
-	}
-	if damage == nil && len(l.lost) > 0 {
-		damage = blobstor.ErrCorrupt
-	}
-	return h, firstOf(damage, blobstor.ErrNotFound)
-}
-
-// follow reads what an entry of f's index points to.
-func (f *file) follow(e entry, r *reading) error {
-	if e.tombstone() {
-		t := reading{addr: r.addr, mode: modeHeader}
-		return indexed(f.read(e.off(), 0, &t))
-	}
-	return indexed(f.read(e.off(), e.length(), r))
-}
-
-// indexed turns "no record" into damage: the index knows that one was written there.
-func indexed(err error) error {
-	if errors.Is(err, errNoRecord) {
-		return blobstor.ErrCorrupt
+// leafMissing makes the absence of a directory what it is: damage, and not the absence of a blob.
+func leafMissing(id uint16, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: directory of leaf %d: %v", blobstor.ErrCorrupt, id, err) //nolint:errorlint // it must not match fs.ErrNotExist
 	}
 	return err
 }
 
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// byHint serves r from a place that a caller remembered, and reports whether it could: the record must verify,
-// and no tombstone may be newer.
-func (l *leaf) byHint(p place, r *reading) bool {
-	files, dst := *l.files.Load(), r.dst
-	f := byNumber(files, p.file)
-	if f == nil || f.read(p.off, p.length, r) != nil || r.hdr.kind != kindPut {
-		return false
-	}
-	if l.tombstones.Load() == 0 {
-		return true
-	}
-	key := l.tree.sortKey(r.addr)
-	for i := len(files) - 1; i >= 0 && files[i].number >= p.file; i-- {
-		if files[i].index.get(key, &r.addr).tombstone() {
-			r.dst = dst // what was read does not count
-			return false
+// openFile opens a file of the leaf.
+func (l *leaf) openFile(name string) (f *durable.File, err error) {
+	err = l.inDir(func(dir *durable.Dir) (err error) {
+		if l.tree.opts.ReadOnly {
+			f, err = dir.Open(name)
+		} else {
+			f, err = dir.OpenRW(name)
 		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %v", errNoFile, err) //nolint:errorlint // it must not match fs.ErrNotExist
 	}
-	return true
+	return f, err
 }
 
-// apply makes a record at off visible: the index points to it, and the counters follow.
-func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, clash bool) {
-	if old := byNumber(files, h.replaced.file); old != nil {
+// errNoFile is a file that is missing: damage, and not the absence of a blob.
+var errNoFile = fmt.Errorf("%w: file is missing", blobstor.ErrCorrupt)
+
+// hasLost reports whether addresses are lost to damage, so that a miss proves nothing.
+func (l *leaf) hasLost() bool { return l.losses.Load() > 0 }
+
+// apply makes a record at off visible: the index points to it, and the counters follow; those of other files only if
+// others is set.
+func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, clash, others bool) {
+	if old := byNumber(files, h.replaced.file); old != nil && (old == f || others) {
 		old.dead.Add(h.replaced.size())
-		if e := old.index.get(key, &h.address); e != 0 && e.in(old.number) == h.replaced {
+		if r := old.recent(); r == nil || r.get(key, &h.address).in(old.number) == h.replaced {
 			old.count(h.replaced, -1)
 		}
 	}
 	e := makeEntry(h.kind, off, h.length)
-	f.index.put(key, &h.address, e, clash)
-	f.count(e.in(f.number), 1)
-	if h.kind == kindTombstone {
-		l.tombstones.Add(1)
+	if h.kind == kindTombstone { // whoever makes a new filter meanwhile must find one of both
+		l.tombs.mu.Lock()
+		defer l.tombs.mu.Unlock()
+		l.tombs.addLocked(key)
 	}
+	f.recent().put(key, &h.address, e, clash)
+	f.count(e.in(f.number), 1)
+}
+
+// close closes the files of a leaf that takes no more calls.
+func (l *leaf) close() (err error) {
+	v := l.version.Load()
+	if v == nil {
+		return nil
+	}
+	for _, f := range v.files {
+		err = errors.Join(err, f.data.close(), f.idx.close())
+	}
+	return err
 }

@@ -44,9 +44,30 @@ func TestWrongDirectory(t *testing.T) {
 			t.Errorf("other %s: %v", name, err)
 		}
 	}
-	check(t, os.RemoveAll(filepath.Join(store, treeDir, "1")))
-	if _, err := Open(store, nil); err == nil {
-		t.Error("a missing leaf was not noticed")
+}
+
+// A leaf whose directory is missing has damaged blobs, never missing ones, and the others go on.
+func TestMissingLeaf(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{Width: 2, Depth: 1})
+	check(t, s.Close())
+	check(t, os.RemoveAll(filepath.Join(dir, treeDir, "1")))
+	s = mustOpen(t, dir, Options{})
+	var gone, served int
+	for n := range 50 {
+		_, err := s.Put(ctx, addrOf(n), []byte("x"))
+		_, getErr := s.Get(ctx, addrOf(n), "", nil)
+		switch {
+		case errors.Is(err, blobstor.ErrCorrupt) && errors.Is(getErr, blobstor.ErrCorrupt):
+			gone++
+		case err == nil && getErr == nil:
+			served++
+		default:
+			t.Errorf("put: %v, get: %v", err, getErr)
+		}
+	}
+	if gone == 0 || served == 0 {
+		t.Errorf("%d refused, %d served", gone, served)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 1)), sites: &sites{all: map[blobstor.Storage]*site{}},
-				opts:  Options{Create: true, FileSize: 8 << 10},
+				opts:  Options{Create: true, FileSize: 8 << 10, Compact: CompactOptions{Off: true}},
 				blobs: map[int]blobstor.Location{}, hints: map[int]blobstor.Location{}}
 			if seed%3 == 1 {
 				m.opts.Width, m.opts.Depth = 3, 1
@@ -66,8 +66,10 @@ func (m *model) step() {
 		m.get(n)
 	case k < 85:
 		m.batch()
-	case k < 91:
+	case k < 90:
 		m.verify()
+	case k < 91:
+		check(m.t, m.s.Compact(ctx))
 	case k < 94:
 		check(m.t, m.s.Close())
 		m.s = m.sites.open(m.t, m.sites.of(m.s).dir, m.opts)
@@ -141,6 +143,7 @@ func (m *model) fault(n int) {
 	if _, stored := m.blobs[n]; stored {
 		return
 	}
+	check(m.t, m.s.upkeep(ctx)) // or it would meet the fault
 	faults := m.sites.of(m.s).faults
 	op := []durable.Op{durable.OpWrite, durable.OpSync}[m.rng.IntN(2)]
 	faults.Add(crashtest.Fault{Op: op, Path: treeDir, Err: syscall.EIO})
@@ -171,7 +174,8 @@ func (m *model) verify() {
 			m.t.Errorf("blob %d: stored %v, found %v, %+v", n, stored, found, info)
 		}
 	}
-	if st := m.s.Stats(); st.Objects != int64(len(m.blobs)) || st.Live != live || st.Lost != 0 || st.Corrupt != 0 {
+	wantClean(m.t, m.s)
+	if st := m.s.Stats(); st.Healed != 0 || st.Flawed != 0 || st.Objects != int64(len(m.blobs)) || st.Live != live || st.Lost != 0 || st.Corrupt != 0 {
 		m.t.Errorf("stats %+v, want %d objects of %d bytes", st, len(m.blobs), live)
 	}
 }

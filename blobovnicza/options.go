@@ -3,6 +3,7 @@ package blobovnicza
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 
@@ -19,6 +20,9 @@ const (
 
 	minFileSize = 256 << 20
 	maxFileSize = 4 << 30
+
+	// DefaultDeadRatio is the part of dead bytes from which on space is given back.
+	DefaultDeadRatio = 0.2
 )
 
 // Options are the parameters of Open. Nil and zero fields mean defaults.
@@ -47,15 +51,58 @@ type Options struct {
 	// stored already stay readable.
 	MaxBlob int64
 
-	// FileSize is the size in bytes at which a file is full: zero for a 64th of the leaf, at least 256 MiB and
-	// at most 4 GiB. A file holds one blob at least.
+	// FileSize is the size in bytes at which a file is full: zero for a 64th of the leaf, at least 256 MiB (with
+	// MaxSize a 64th of that) and at most 4 GiB. On a small disk, and with a small MaxSize, it is less: a 16th of what
+	// the store may take, but at least 64 KiB. A file holds one blob at least.
 	FileSize int64
+
+	// FileRecords is the number of records at which a file is full, besides its size: zero for one per 4 KiB of
+	// that, at least 256 Ki. It bounds the memory for the index of an active file, about 40 bytes a record.
+	FileRecords int
+
+	// MaxSize bounds what the store takes on the disk, in bytes: puts beyond it are ErrNoSpace. A 16th of it, at
+	// most a file's size, is left to compaction and deletes. Zero: only the disk bounds it.
+	MaxSize int64
+
+	// KeepSpare sets the space that compaction needs on a full disk aside from the start, as much as the largest
+	// file has. Without it that is done when less than 32 times as much, or than 1 GiB, is free, which is looked at
+	// when a file is full and when blobs are deleted: a disk that others fill in between may have no room for
+	// compaction.
+	KeepSpare bool
+
+	// MaxOpen bounds the files that are open at a time: zero for half of what the system lets the process open,
+	// at most 8192. Files that are written to do not count.
+	MaxOpen int
+
+	// IndexCache bounds the memory for parts of index files that look-ups without location use often, in bytes: zero
+	// for 16 MiB.
+	IndexCache int64
+
+	// Perm are the permissions of files, those of directories follow; zero for 0600.
+	Perm fs.FileMode
+
+	// Compact says how space is given back.
+	Compact CompactOptions
 
 	// Logger gets what an operator should know; nil is silent.
 	Logger *slog.Logger
 
 	// Hooks are called on events worth counting.
 	Hooks blobstor.Hooks
+}
+
+// CompactOptions say how the space of deleted blobs is given back.
+type CompactOptions struct {
+	// Off leaves it to Compact. Else it is done in the background.
+	Off bool
+
+	// DeadRatio is the part of dead bytes that starts it, between 0 and 1: DefaultDeadRatio if zero. The smaller
+	// it is, the more is copied.
+	DeadRatio float64
+
+	// Rate bounds what is copied in the background, in bytes a second; zero for no limit. Without one, it leaves
+	// half of the time to others unless space is short.
+	Rate int64
 }
 
 // Validate reports every field that is out of its bounds.
@@ -75,6 +122,14 @@ func (o *Options) Validate() error {
 		o.Width, o.Depth, maxLeaves)
 	check(o.MaxBlob >= 0 && o.MaxBlob <= maxBlobLimit, "MaxBlob %d, want 0 to %d", o.MaxBlob, maxBlobLimit)
 	check(o.FileSize >= 0 && o.FileSize <= maxFileSize, "FileSize %d, want 0 to %d", o.FileSize, int64(maxFileSize))
+	check(o.FileRecords >= 0, "FileRecords %d, want no negative one", o.FileRecords)
+	check(o.MaxSize >= 0, "MaxSize %d, want no negative one", o.MaxSize)
+	check(o.IndexCache >= 0, "IndexCache %d, want no negative one", o.IndexCache)
+	check(o.MaxOpen >= 0, "MaxOpen %d, want no negative one", o.MaxOpen)
+	check(o.Perm == 0 || o.Perm&^fs.ModePerm == 0 && o.Perm&0o600 == 0o600, "Perm %v, want the owner to read and write", o.Perm)
+	c := &o.Compact
+	check(c.DeadRatio >= 0 && c.DeadRatio <= 1, "Compact.DeadRatio %v, want 0 to 1", c.DeadRatio)
+	check(c.Rate >= 0, "Compact.Rate %d, want no negative one", c.Rate)
 	return errors.Join(errs...)
 }
 
@@ -86,6 +141,15 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.MaxBlob == 0 {
 		out.MaxBlob = DefaultMaxBlob
+	}
+	if out.Compact.DeadRatio == 0 {
+		out.Compact.DeadRatio = DefaultDeadRatio
+	}
+	if out.IndexCache == 0 {
+		out.IndexCache = defaultBlockCache
+	}
+	if out.MaxOpen == 0 {
+		out.MaxOpen = min(max(openLimit()/2, 16), 8192)
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

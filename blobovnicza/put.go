@@ -58,7 +58,10 @@ func (t *Tree) write(ctx context.Context, req *request) (leaf uint16, err error)
 	}
 	req.ops = req.one[:]
 	o.key = t.sortKey(o.hdr.address)
-	l := t.leaf(o.key)
+	l, err := t.leaf(o.key)
+	if err != nil {
+		return 0, err
+	}
 	for {
 		if done, err := l.prepare(ctx, o); done || err != nil {
 			return l.id, err

@@ -70,7 +70,7 @@ func (f *file) read(off int64, length uint32, r *reading) error {
 
 // readAt fills b, which lies before the end of the file; less is damage.
 func (f *file) readAt(b []byte, off int64) error {
-	if n, err := f.f.ReadAt(b, off); n < len(b) {
+	if n, err := f.data.ReadAt(b, off); n < len(b) {
 		if isEOF(err) {
 			return blobstor.ErrCorrupt
 		}
@@ -172,4 +172,18 @@ func grow(b []byte, n int) []byte {
 		return make([]byte, 0, n)
 	}
 	return slices.Grow(b, n)
+}
+
+// header reads the header that lies at off.
+func (f *file) header(off int64) (header, error) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	if err := f.readAt(s.record[:headerSize], off); err != nil {
+		return header{}, err
+	}
+	h, ok := parseHeader(s.record[:headerSize], f.seed, off)
+	if !ok {
+		return header{}, blobstor.ErrCorrupt
+	}
+	return h, nil
 }

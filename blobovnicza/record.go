@@ -112,12 +112,17 @@ func appendHeader(b []byte, h *header, seed uint32, off int64) []byte {
 
 // headerCRC covers the offset and all of the header before the checksum itself.
 func headerCRC(b []byte, seed uint32, off int64) uint32 {
-	// The offset by hand: a slice of it for crc32.Update would be an allocation in every read.
+	return crc32.Update(placeCRC(seed, off), castagnoli, b[:headerSize-crcSize])
+}
+
+// placeCRC starts the checksum of what lies at off: it is that of the offset in 8 bytes.
+func placeCRC(seed uint32, off int64) uint32 {
+	// By hand: a slice of the offset for crc32.Update would be an allocation in every read.
 	crc := ^seed
 	for shift := 56; shift >= 0; shift -= 8 {
 		crc = castagnoli[byte(crc)^byte(off>>shift)] ^ crc>>8
 	}
-	return crc32.Update(^crc, castagnoli, b[:headerSize-crcSize])
+	return ^crc
 }
 
 // parseHeader reads the header at off; ok is false if there is none that was written for this place.

@@ -57,6 +57,16 @@ func dataFiles(t testing.TB, dir string) []string {
 	return files
 }
 
+// removeIndexes removes the index files of a store of one leaf, as if a crash had come before they were written.
+func removeIndexes(t testing.TB, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, treeDir, "*"+indexSuffix))
+	check(t, err)
+	for _, f := range files {
+		check(t, os.Remove(f))
+	}
+}
+
 // The last record is torn at every byte: it is gone, all else is there, and the store takes writes.
 func TestTruncatedLastRecord(t *testing.T) {
 	master := t.TempDir()
@@ -65,6 +75,7 @@ func TestTruncatedLastRecord(t *testing.T) {
 	_, p, _ := parseLocation(all[5].at) // put 5 was followed by nothing but the manifest of Close
 	for size := p.off; size < p.off+recordSize(kindPut, p.length); size++ {
 		dir := copyStore(t, master)
+		removeIndexes(t, dir)
 		check(t, os.Truncate(dataFiles(t, dir)[len(files)-1], size))
 		s := mustOpen(t, dir, Options{})
 		for n, want := range all {
@@ -185,6 +196,7 @@ func TestLostAddresses(t *testing.T) {
 	all := smallStore(t, dir, 10)
 	_, p, _ := parseLocation(all[4].at)
 	flip(t, filepath.Join(dir, treeDir, dataName(p.file)), p.off+20)
+	removeIndexes(t, dir)
 	for round := range 2 { // evidence of the loss outlives writes and a reopen
 		s := mustOpen(t, dir, Options{})
 		if s.Stats().Lost != 1 {
@@ -294,6 +306,7 @@ func TestDamagedManifest(t *testing.T) {
 		all := smallStore(t, dir, blobs)
 		files := dataFiles(t, dir)
 		flip(t, files[len(files)-1], 10)
+		removeIndexes(t, dir)
 		if blobs == 3 {
 			check(t, os.Truncate(files[0], 600)) // nor is there another manifest
 		}

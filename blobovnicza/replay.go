@@ -1,131 +1,14 @@
 package blobovnicza
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/granary-store/granary/blobstor"
-	"github.com/granary-store/granary/internal/durable"
 )
-
-// openLeaf replays a leaf: every file that the newest manifest lists, then the active one.
-func openLeaf(t *Tree, id uint16, dir *durable.Dir) (*leaf, error) {
-	l := &leaf{tree: t, id: id, dir: dir}
-	files, err := l.openFiles()
-	if err != nil {
-		return nil, err
-	}
-	l.files.Store(&files)
-	if err := l.replay(files); err != nil {
-		return nil, errors.Join(err, l.closeFiles())
-	}
-	return l, nil
-}
-
-// openFiles opens the data files in the order of their numbers, and makes their names durable: a killed process may
-// not have come to that.
-func (l *leaf) openFiles() (files []*file, err error) {
-	names, err := l.dir.Names()
-	if err != nil {
-		return nil, err
-	}
-	if !l.tree.readOnly.Load() {
-		if err := l.dir.Sync(); err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(names) // fixed-width digits: the order of numbers
-	for _, name := range names {
-		number, ok := parseDataName(name)
-		if !ok {
-			continue
-		}
-		f := &file{number: number, seed: fileSeed(l.tree.storeID, l.id, number)}
-		if f.f, err = l.openData(name); err != nil {
-			for _, f := range files {
-				f.f.Close()
-			}
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
-}
-
-func (l *leaf) openData(name string) (*durable.File, error) {
-	if l.tree.readOnly.Load() {
-		return l.dir.Open(name)
-	}
-	return l.dir.OpenRW(name)
-}
-
-func (l *leaf) closeFiles() (err error) {
-	for _, f := range *l.files.Load() {
-		if f.f != nil {
-			err = errors.Join(err, f.f.Close())
-		}
-	}
-	return err
-}
-
-// replay builds the indexes and counters, and leaves the active file ready for the next record.
-func (l *leaf) replay(files []*file) error {
-	scans := make([]*scan, len(files))
-	for i, f := range files {
-		var err error
-		if scans[i], err = l.scan(f); err != nil {
-			return err
-		}
-	}
-	list, complete := newestManifest(files, scans)
-	files, scans, err := l.reconcile(files, scans, list, complete)
-	if err != nil {
-		return err
-	}
-	active := len(files) - 1
-	if orphaned(files, list) {
-		active++
-	}
-	for i, f := range files[:active] {
-		l.settleFull(f, scans[i], list)
-		l.index(files, f, scans[i])
-	}
-	if active == len(files) {
-		l.adopt(files)
-		return nil
-	}
-	if err := l.settleActive(files[active], scans[active]); err != nil {
-		return err
-	}
-	l.index(files, files[active], scans[active])
-	l.limit = l.fileLimit(files)
-	if !complete {
-		l.giveUp(errNoManifest)
-	}
-	return nil
-}
-
-// scan reads the headers of a file. Unless a manifest at its end proves that all was synced, what a killed process
-// left in the page cache is made durable first and then read from the disk, so that it is neither lost later nor
-// trusted.
-func (l *leaf) scan(f *file) (*scan, error) {
-	size, err := f.f.Size()
-	if err != nil {
-		return nil, err
-	}
-	f.end.Store(size)
-	s, err := scanFile(f, size)
-	if err != nil || l.tree.readOnly.Load() || s.endsSynced(size) {
-		return s, err
-	}
-	if err := f.f.Datasync(); err != nil {
-		return nil, err
-	}
-	f.f.DropCache()
-	return scanFile(f, size)
-}
 
 // endsSynced reports whether the last bytes of the file are a manifest that was written when all before it was
 // synced. The first record proves nothing: it is written before the file has a name.
@@ -137,79 +20,23 @@ func (s *scan) endsSynced(size int64) bool {
 	return last.kind == kindManifest && last.synced == last.off
 }
 
-// newestManifest returns what the newest valid manifest lists; complete says that it stands in the newest file,
-// so that it speaks of all the others.
-func newestManifest(files []*file, scans []*scan) (list []listed, complete bool) {
-	for i := len(files) - 1; i >= 0; i-- {
-		for _, rec := range slices.Backward(scans[i].records) {
-			if rec.kind != kindManifest {
-				continue
-			}
-			if list, err := files[i].readManifest(&rec); err == nil {
-				return list, i == len(files)-1
-			}
-		}
-	}
-	return nil, false
-}
-
-// reconcile drops what the manifest no longer lists and notes what is listed and missing. Without a complete
-// manifest nothing is dropped, and an unknown file may be missing.
-func (l *leaf) reconcile(files []*file, scans []*scan, list []listed, complete bool) ([]*file, []*scan, error) {
-	var newest uint32
-	if len(files) > 0 {
-		newest = files[len(files)-1].number
-	}
-	keep, keepScans := files[:0:0], scans[:0:0]
-	for i, f := range files {
-		_, isListed := find(list, f.number)
-		if complete && !isListed && f.number != newest {
-			f.f.Close()
-			if !l.tree.readOnly.Load() {
-				if err := l.dir.Remove(dataName(f.number)); err != nil {
-					return nil, nil, err
-				}
-			}
-			continue
-		}
-		keep, keepScans = append(keep, f), append(keepScans, scans[i])
-	}
-	l.files.Store(&keep)
-	for _, e := range list {
-		if byNumber(keep, e.number) == nil {
-			l.missing = append(l.missing, e)
-			l.lose(e.number, span{0, e.end}, "listed file is missing")
-		}
-	}
-	if !complete {
-		l.lose(newest, span{}, "manifest is damaged")
-	}
-	return keep, keepScans, nil
-}
-
-func find(list []listed, number uint32) (listed, bool) {
-	i, ok := slices.BinarySearchFunc(list, number, func(e listed, n uint32) int { return cmp.Compare(e.number, n) })
-	if !ok {
-		return listed{}, false
-	}
-	return list[i], true
-}
-
-// settleFull fixes the end of a full file: what its successor's manifest says was synced, so all that is missing
-// before it is damage.
-func (l *leaf) settleFull(f *file, s *scan, list []listed) {
-	end := s.end
-	if e, ok := find(list, f.number); ok {
-		end = e.end
-		s.cut(end)
-		if s.end < end {
-			s.holes = append(s.holes, span{s.end, end})
-		}
+// settleFull fixes the end of a full file that was scanned: its successor's manifest says what was synced, so all
+// that is missing before it is damage.
+func (f *found) settleFull(end int64) {
+	f.scan.cut(end)
+	if f.scan.end < end {
+		f.scan.holes = append(f.scan.holes, span{f.scan.end, end})
 	}
 	f.end.Store(end)
-	for _, hole := range s.holes {
-		l.lose(f.number, hole, "records are damaged")
+	for _, hole := range f.scan.holes {
+		f.leaf.lose(f.number, hole, "records are damaged")
+		f.noIndex.Store(true)
 	}
+}
+
+// isNew reports whether the file has only the manifest that was synced before it got its name.
+func (s *scan) isNew(size int64) bool {
+	return len(s.records) == 1 && s.records[0].kind == kindManifest && s.records[0].off == 0 && s.end == size
 }
 
 // cut forgets the records behind end.
@@ -225,7 +52,7 @@ func (s *scan) cut(end int64) {
 
 // keep accepts only the given ones of the records.
 func (s *scan) keep(records []scanned) {
-	*s = scan{proven: s.proven, commit: s.commit, records: records[:0]}
+	*s = scan{start: s.start, end: s.start, proven: s.proven, commit: s.commit, records: records[:0]}
 	for _, rec := range records {
 		commit := s.commit
 		s.accept(rec.header, rec.off)
@@ -236,51 +63,91 @@ func (s *scan) keep(records []scanned) {
 // settleActive finds the end of the active file. Behind what later records prove synced, a hole or a damaged
 // payload is a torn commit or damage to the last one, which nothing can tell apart: whole records behind it are
 // kept, a void takes the hole's place, and what follows the last record is cut off.
-func (l *leaf) settleActive(f *file, s *scan) error {
-	size := f.end.Load()
-	whole := s.records[:0:0]
-	for _, rec := range s.records {
-		if rec.off < s.proven || f.verify(&rec) {
-			whole = append(whole, rec)
-		}
+func (l *leaf) settleActive(f *found) error {
+	s := f.scan
+	proven, _ := slices.BinarySearchFunc(s.records, s.proven, func(rec scanned, off int64) int { return cmp.Compare(rec.off, off) })
+	torn := func(rec scanned) bool { return !f.verify(&rec) }
+	if last := s.records[proven:]; slices.ContainsFunc(last, torn) {
+		s.keep(append(slices.Clone(s.records[:proven]), slices.DeleteFunc(slices.Clone(last), torn)...))
 	}
-	if len(whole) < len(s.records) {
-		s.keep(whole)
+	if s.end == 0 { // not even the manifest that it was named with: nothing here can be told
+		s.end = f.size
+		s.holes = []span{{0, f.size}}
 	}
-	if len(s.records) == 0 { // not even the manifest that it was named with: nothing here can be told
-		s.end = size
-		s.holes = []span{{0, size}}
-	}
-	changed := s.end < size
+	changed := s.end < f.size
 	for _, hole := range s.holes {
-		if short := hole.to-hole.from < headerSize; short || hole.from < s.proven || hole.from == 0 {
+		if hole.from < s.proven || hole.from == 0 {
 			l.lose(f.number, hole, "records are damaged")
+			f.noIndex.Store(true)
 			continue
 		}
 		l.tree.torn.Add(1)
 		l.tree.log.Warn("torn commit skipped", "leaf", l.id, "file", f.number, "from", hole.from, "to", hole.to)
 		f.dead.Add(hole.to - hole.from)
 		changed = true
-		if err := l.void(f, s, hole); err != nil {
+		if err := l.void(f, hole); err != nil {
 			return err
 		}
 	}
 	f.end.Store(s.end)
-	l.unproven = len(s.records) == 0 || s.records[len(s.records)-1].kind != kindManifest
-	l.commit, l.synced, l.next = s.commit, s.end, f.number+1
-	if !changed || l.tree.readOnly.Load() {
+	l.tree.used.Add(s.end - f.size)
+	l.unproven = len(s.records) > 0 && s.records[len(s.records)-1].kind != kindManifest || s.end == 0
+	l.commit, l.synced, l.nextNumber = s.commit, s.end, f.number+1
+	if !changed || l.tree.opts.ReadOnly {
 		return nil
 	}
-	if err := f.f.Truncate(s.end); err != nil {
+	return l.cutTail(f)
+}
+
+// cutTail removes what lies behind the end of the active file. Zeros in which there are no records stay: a full disk
+// may have no other space for deletes.
+func (l *leaf) cutTail(f *found) error {
+	data, err := f.data.pin()
+	if err != nil {
 		return err
 	}
-	return f.f.Datasync()
+	defer f.data.unpin()
+	blank, err := isZero(&scanner{f: f.file, size: f.size}, f.end.Load())
+	if err != nil {
+		return err
+	}
+	if blank {
+		l.zeroed.Store(f.size)
+	} else if err := data.Truncate(f.end.Load()); err != nil {
+		return err
+	}
+	return data.Datasync()
+}
+
+// settleShort gives the active file up if its index file proves that there was more of it. The next file's manifest
+// says where it ended, so that the loss is not forgotten.
+func (l *leaf) settleShort(f *found) {
+	end := f.end.Load()
+	if f.owed <= end {
+		return
+	}
+	l.lose(f.number, span{end, f.owed}, "file is shorter than its index")
+	f.noIndex.Store(true)
+	f.end.Store(f.owed)
+	l.giveUp(errShort)
+}
+
+// isZero reports whether a file has nothing but zeros from off on.
+func isZero(s *scanner, off int64) (bool, error) {
+	for off < s.size {
+		b, err := s.window(off, 1)
+		if err != nil || !bytes.Equal(b, zeros[:len(b)]) {
+			return false, err
+		}
+		off += int64(len(b))
+	}
+	return true, nil
 }
 
 // verify reports whether the payload of a record is whole.
 func (f *file) verify(rec *scanned) bool {
 	if rec.kind == kindManifest {
-		_, err := f.readManifest(rec)
+		_, err := f.readManifest(rec.off)
 		return err == nil
 	}
 	if rec.kind == kindVoid {
@@ -291,40 +158,65 @@ func (f *file) verify(rec *scanned) bool {
 }
 
 // void writes a void over a hole, not yet synced. It proves nothing of what lies before it.
-func (l *leaf) void(f *file, s *scan, hole span) error {
-	if l.tree.readOnly.Load() {
+func (l *leaf) void(f *found, hole span) error {
+	if l.tree.opts.ReadOnly {
 		return nil
 	}
 	h := header{kind: kindVoid, length: uint32(hole.to - hole.from - headerSize)}
-	for _, rec := range s.records {
+	if f.table != nil {
+		h.commit = f.table.commit
+	}
+	for _, rec := range f.scan.records {
 		if rec.off < hole.from {
 			h.commit = rec.commit
 		}
 	}
+	data, err := f.data.pin()
+	if err != nil {
+		return err
+	}
+	defer f.data.unpin()
 	f.records.Add(1)
-	_, err := f.f.WriteAt(appendHeader(nil, &h, f.seed, hole.from), hole.from)
+	_, err = data.WriteAt(appendHeader(nil, &h, f.seed, hole.from), hole.from)
 	return err
 }
 
-// index makes the records of a file visible, in order.
-func (l *leaf) index(files []*file, f *file, s *scan) {
-	for i := range s.records {
-		rec := &s.records[i]
+// index makes the scanned records of a file visible, in order. The counters of other files follow from where they are
+// known: all along, or behind the manifest that counts them.
+func (l *leaf) index(files []*file, f *found, all bool) {
+	if f.table == nil {
+		f.recent().expect(len(f.scan.records))
+	}
+	for i := range f.scan.records {
+		rec := &f.scan.records[i]
 		f.records.Add(1)
 		switch rec.kind {
 		case kindVoid:
 			f.dead.Add(rec.size())
 		case kindPut, kindTombstone:
 			key := l.tree.sortKey(rec.address)
-			l.apply(files, f, key, &rec.header, rec.off, f.clashes(key, &rec.address))
+			l.apply(files, f.file, key, &rec.header, rec.off, f.clashes(key, &rec.address), all || rec.off > f.manifest.Load())
 		}
 	}
-	l.commit = max(l.commit, s.commit)
+	f.commit.Store(f.scan.commit)
+	l.commit = max(l.commit, f.scan.commit)
+}
+
+// remember fills the index of a full file, whose counters are known, from its scan.
+func (f *found) remember() {
+	r := f.recent()
+	for i := range f.scan.records {
+		rec := &f.scan.records[i]
+		if rec.kind == kindPut || rec.kind == kindTombstone {
+			key := f.leaf.tree.sortKey(rec.address)
+			r.put(key, &rec.address, makeEntry(rec.kind, rec.off, rec.length), f.clashes(key, &rec.address))
+		}
+	}
 }
 
 // clashes reports whether the entry that the index has for addr is another address's.
 func (f *file) clashes(key uint64, addr *blobstor.Address) bool {
-	e := f.index.get(key, addr)
+	e := f.recent().get(key, addr)
 	if e == 0 {
 		return false
 	}
@@ -334,7 +226,10 @@ func (f *file) clashes(key uint64, addr *blobstor.Address) bool {
 
 // lose notes damage whose addresses are unknown: from now on a miss in this leaf proves nothing.
 func (l *leaf) lose(number uint32, s span, why string) {
+	l.mu.Lock()
 	l.lost = append(l.lost, lostSpan{number, s})
+	l.mu.Unlock()
+	l.losses.Add(1)
 	err := fmt.Errorf("%w: leaf %d, file %d, from %d to %d: %s", blobstor.ErrCorrupt, l.id, number, s.from, s.to, why)
 	l.tree.log.Error("addresses are lost", "err", err)
 	if hook := l.tree.opts.Hooks.Fault; hook != nil {

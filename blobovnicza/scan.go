@@ -17,6 +17,7 @@ type scanned struct {
 type scan struct {
 	records []scanned
 	holes   []span // between accepted records, and before the first
+	start   int64  // where it began
 	end     int64  // behind the last accepted record
 	proven  int64  // a later record proves that the file was synced up to here
 	commit  uint64 // the highest commit number
@@ -37,7 +38,8 @@ type scanner struct {
 func (s *scanner) window(off, n int64) ([]byte, error) {
 	n = min(n, s.size-off)
 	if off < s.start || off+n > s.start+int64(len(s.buf)) {
-		s.buf = slices.Grow(s.buf[:0], scanWindow)[:min(scanWindow, s.size-off)]
+		want := max(n, scanWindow)
+		s.buf = slices.Grow(s.buf[:0], int(want))[:min(want, s.size-off)]
 		s.start = off
 		if err := s.f.readAt(s.buf, off); err != nil {
 			s.buf = s.buf[:0]
@@ -47,19 +49,30 @@ func (s *scanner) window(off, n int64) ([]byte, error) {
 	return s.buf[off-s.start:], nil
 }
 
-// scanFile reads the headers of a file up to size. A record is accepted if its commit number is not lower than
-// one before it: lower ones are left over from an attempt that was cut back. Whether payloads are whole is not
-// looked at.
-func scanFile(f *file, size int64) (*scan, error) {
-	r := &scan{}
+// scanFile reads the headers of a file from a record on, before which commit was the highest number, up to size. A
+// record is accepted if its commit number is not lower than one before it: lower ones are left over from an attempt
+// that was cut back. Whether payloads are whole is not looked at.
+func scanFile(f *file, from, size int64, commit uint64) (*scan, error) {
+	return scanEach(f, from, size, commit, func(*scanner, *header, int64) error { return nil })
+}
+
+// scanEach is scanFile that shows every record which it accepts. An error of each ends it.
+func scanEach(f *file, from, size int64, commit uint64, each func(*scanner, *header, int64) error) (*scan, error) {
+	r := &scan{start: from, end: from, proven: from, commit: commit}
+	r.records = make([]scanned, 0, (size-from)>>12) // what blobs of 4 KiB need, or it would be copied several times
 	s := &scanner{f: f, size: size}
-	for off := int64(0); off+headerSize <= size; {
+	var h header // one for all: each may keep it from the stack
+	for off := from; off+headerSize <= size; {
 		b, err := s.window(off, headerSize)
 		if err != nil {
 			return nil, err
 		}
-		h, ok := parseHeader(b, f.seed, off)
+		var ok bool
+		h, ok = parseHeader(b, f.seed, off)
 		if ok && h.commit >= r.commit && off+h.size() <= size {
+			if err := each(s, &h, off); err != nil {
+				return nil, err
+			}
 			r.accept(h, off)
 			off = r.end
 			continue
@@ -72,7 +85,7 @@ func scanFile(f *file, size int64) (*scan, error) {
 }
 
 func (r *scan) accept(h header, off int64) {
-	if off > r.end {
+	if off-r.end >= headerSize { // in less, no record can have been
 		r.holes = append(r.holes, span{r.end, off})
 	}
 	r.records = append(r.records, scanned{h, off})

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
-	"github.com/granary-store/granary/internal/groupcommit"
 )
 
 const (
@@ -28,8 +28,20 @@ type Tree struct {
 	log      *slog.Logger
 	leaves   []*leaf
 	readOnly atomic.Bool
+	handles  handles
+	blocks   *blockCache   // of all index files
+	tables   atomic.Uint64 // the last one's number in that
 
-	calls gate // every call goes through it
+	calls  gate // every call goes through it
+	jobs   sync.WaitGroup
+	keeper keeper
+
+	writing   sync.RWMutex // held for reading by steps in the background that write
+	turns     turns
+	spare     aside
+	used      atomic.Int64 // bytes of all files
+	newlyDead atomic.Int64 // bytes replaced since the keeper was woken for that
+	pressed   atomic.Bool  // space is short: compact what there is
 
 	counters
 }
@@ -54,16 +66,19 @@ func open(dir string, opts *Options, tap durable.Tap) (*Tree, error) {
 	}
 	t.log = t.opts.Logger
 	t.readOnly.Store(t.opts.ReadOnly)
+	t.handles.max = t.opts.MaxOpen
+	t.blocks = newBlockCache(t.opts.IndexCache)
 	var err error
 	t.store, err = durable.OpenStore(dir, t.storeOptions(tap))
 	if err != nil {
 		return nil, blobstor.Wrap("open", blobstor.Address{}, "", err)
 	}
 	t.storeID = t.store.ID
+	t.initKeeper()
 	if err := t.openLeaves(); err != nil {
-		err = errors.Join(err, t.closeLeaves())
-		return nil, blobstor.Wrap("open", blobstor.Address{}, "", errors.Join(err, t.store.Close()))
+		return nil, blobstor.Wrap("open", blobstor.Address{}, "", errors.Join(err, t.closeLeaves(), t.store.Close()))
 	}
+	t.startKeeper()
 	return t, nil
 }
 
@@ -76,6 +91,7 @@ func (t *Tree) storeOptions(tap durable.Tap) durable.StoreOptions {
 		ReadOnly:   t.opts.ReadOnly,
 		Tap:        tap,
 		Build:      t.build,
+		Perm:       t.opts.Perm,
 	}
 	if t.opts.Width > 0 {
 		o.Shape = [4]uint32{uint32(t.opts.Width), uint32(t.opts.Depth) + 1}
@@ -89,28 +105,27 @@ func (t *Tree) build(top *durable.Dir, desc durable.Descriptor) error {
 		return err
 	}
 	t.storeID = desc.ID
-	return eachLeaf(top, desc.Shape, (*durable.Dir).Mkdir, func(id uint16, dir *durable.Dir) error {
-		l := &leaf{tree: t, id: id, dir: dir}
-		l.next = 1
-		f, err := l.create(nil)
+	return eachLeaf(top, desc.Shape, func(id uint16, dir *durable.Dir) error {
+		l := &leaf{tree: t, id: id}
+		l.nextNumber = 1
+		f, err := l.create(dir, nil)
 		if err != nil {
 			return errors.Join(err, dir.Close())
 		}
-		return errors.Join(f.f.Close(), dir.Close())
+		return errors.Join(f.data.close(), dir.Close())
 	})
 }
 
-// eachLeaf walks the tree's directories with step (Mkdir or Sub) and calls visit with the directory of every leaf,
-// which visit owns. The directories are named for the digits of the leaf's number to the base of the width.
-func eachLeaf(top *durable.Dir, shape [4]uint32, step func(*durable.Dir, string) (*durable.Dir, error),
-	visit func(id uint16, dir *durable.Dir) error) error {
+// eachLeaf makes the tree's directories and calls visit with that of every leaf, which visit owns. They are named
+// for the digits of the leaf's number to the base of the width.
+func eachLeaf(top *durable.Dir, shape [4]uint32, visit func(id uint16, dir *durable.Dir) error) error {
 	var walk func(dir *durable.Dir, id, levels int) error
 	walk = func(dir *durable.Dir, id, levels int) error {
 		if levels == 0 {
 			return visit(uint16(id), dir)
 		}
 		for digit := range int(shape[0]) {
-			sub, err := step(dir, strconv.Itoa(digit))
+			sub, err := dir.Mkdir(strconv.Itoa(digit))
 			if err != nil {
 				return errors.Join(err, dir.Close())
 			}
@@ -120,25 +135,60 @@ func eachLeaf(top *durable.Dir, shape [4]uint32, step func(*durable.Dir, string)
 		}
 		return dir.Close()
 	}
-	root, err := step(top, treeDir)
+	root, err := top.Mkdir(treeDir)
 	if err != nil {
 		return err
 	}
 	return walk(root, 0, int(shape[1])-1)
 }
 
+// openLeaves makes the leaves known. They open when they are used first, but a single one at once: there is nothing
+// else to serve if it fails.
 func (t *Tree) openLeaves() error {
 	width, levels := t.store.Shape[0], t.store.Shape[1]
 	if width < 1 || width > maxLeaves || levels < 1 || leafCount(int(width), int(levels-1)) > maxLeaves {
 		return fmt.Errorf("%w: shape %v", blobstor.ErrLayout, t.store.Shape)
 	}
-	return eachLeaf(t.store.Dir, t.store.Shape, (*durable.Dir).Sub, func(id uint16, dir *durable.Dir) error {
-		l, err := openLeaf(t, id, dir)
-		if err != nil {
-			return errors.Join(err, dir.Close())
+	for id := range leafCount(int(width), int(levels-1)) {
+		t.leaves = append(t.leaves, t.newLeaf(uint16(id)))
+	}
+	t.used.Store(0) // also of what build has made: it is measured again
+	if size, err := t.store.Dir.Stat(spareName); err == nil {
+		t.used.Add(size)
+	}
+	for _, l := range t.leaves {
+		if err := l.measure(); err != nil {
+			t.log.Error("size of leaf unknown", "leaf", l.id, "err", err)
 		}
-		l.commits = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, l.commitGroup, l.zeroAhead)
-		t.leaves = append(t.leaves, l)
+	}
+	if len(t.leaves) == 1 {
+		return t.leaves[0].use()
+	}
+	return nil
+}
+
+// isOurs reports whether a file in a leaf's directory counts as used: what a sweep removes does not.
+func isOurs(name string) bool {
+	_, data := parseName(name, dataSuffix)
+	_, index := parseName(name, indexSuffix)
+	return data || index || name == reserveName
+}
+
+// measure adds the leaf's files to what the tree uses.
+func (l *leaf) measure() error {
+	return l.inDir(func(dir *durable.Dir) error {
+		names, err := dir.Names()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !isOurs(name) {
+				continue
+			}
+			if size, err := dir.Stat(name); err == nil {
+				l.tree.used.Add(size)
+			}
+		}
 		return nil
 	})
 }
@@ -147,17 +197,20 @@ func (t *Tree) closeLeaves() error {
 	var err error
 	for _, l := range t.leaves {
 		l.commits.Close()
-		err = errors.Join(err, l.settle(), l.closeFiles(), l.dir.Close())
+		if l.open.Load() && !t.opts.ReadOnly {
+			err = errors.Join(err, l.finish())
+		}
 	}
-	return err
+	return errors.Join(err, t.handles.close())
 }
 
-// Close waits for the calls that run, then releases the store. All that was acknowledged is durable already, with
+// Close waits for the calls that run, ends compactions, then releases the store. All that was acknowledged is durable already, with
 // NoSync it is then.
 func (t *Tree) Close() error {
 	if !t.calls.close() {
 		return nil
 	}
+	t.stopKeeper()
 	return blobstor.Wrap("close", blobstor.Address{}, "", errors.Join(t.closeLeaves(), t.store.Close()))
 }
 
@@ -176,11 +229,23 @@ func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
 		}
 		return blobstor.Wrap("set read-only", blobstor.Address{}, "", blobstor.ErrReadOnly)
 	}
+	if on {
+		for _, l := range t.leaves { // or their first use would repair, later, what a crash left torn
+			if err := l.use(); err != nil {
+				t.log.Warn("leaf not opened", "leaf", l.id, "err", err)
+			}
+		}
+	}
 	t.readOnly.Store(on)
 	if !on {
 		return nil
 	}
+	t.writing.Lock() // when what was begun in the background has ended
+	defer t.writing.Unlock()
 	for _, l := range t.leaves { // an empty operation is committed behind all that queued before it
+		if !l.open.Load() {
+			continue
+		}
 		if err := l.commits.Do(ctx, new(request), 0); err != nil {
 			return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
 		}
@@ -190,8 +255,11 @@ func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
 
 func (t *Tree) sortKey(addr blobstor.Address) uint64 { return sortKey(t.storeID, addr) }
 
-// leaf returns the one leaf that an address belongs to.
-func (t *Tree) leaf(key uint64) *leaf { return t.leaves[key%uint64(len(t.leaves))] }
+// leaf returns the one leaf that an address belongs to, open.
+func (t *Tree) leaf(key uint64) (*leaf, error) {
+	l := t.leaves[key%uint64(len(t.leaves))]
+	return l, l.use()
+}
 
 // fail wraps an error of a call and tells the hooks. The call must be over: a hook may begin another one.
 func (t *Tree) fail(op string, addr blobstor.Address, at blobstor.Location, err error) error {

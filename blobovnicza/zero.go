@@ -21,21 +21,22 @@ var zeros [zeroSize]byte
 // commit was small. The leader does so between two commits, when its own group was woken. A sync that fails is a
 // failed sync, and the file is given up; without room nothing is zeroed until the next file.
 func (l *leaf) zeroAhead() {
-	f := l.active()
+	f := l.held
 	end := f.end.Load()
 	size := min(zeroSize, zeroLimit/int64(len(l.tree.leaves))&^(zeroBatch-1))
 	small := l.out.written > 0 && l.out.written < zeroBatch
 	left := l.zeroed.Load() - end
 	if !small || left > zeroLow || size == 0 || end+size > l.limit ||
-		l.failed != nil || l.noRoom || l.tree.opts.NoSync || l.tree.readOnly.Load() {
+		l.failed != nil || l.noRoom || l.tight || l.tree.opts.NoSync || l.tree.readOnly.Load() {
 		return
 	}
 	from := max(end, l.zeroed.Load())
-	if _, err := f.f.WriteAt(zeros[:size], from); err != nil {
+	if _, err := l.w.WriteAt(zeros[:size], from); err != nil {
 		l.noRoom = true
+		l.w.Truncate(from) // a part of it helps nobody
 		return
 	}
-	if err := f.f.Datasync(); err != nil {
+	if err := l.w.Datasync(); err != nil {
 		l.tree.log.Error("sync of zeroed space failed", "leaf", l.id, "file", f.number, "err", l.revoke(err))
 		return
 	}

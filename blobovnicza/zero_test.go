@@ -63,8 +63,8 @@ func TestZeroAheadFails(t *testing.T) {
 		fault crashtest.Fault
 		files int
 	}{
-		{crashtest.Fault{Op: durable.OpWrite, N: 1, Err: syscall.ENOSPC}, 1},
-		{crashtest.Fault{Op: durable.OpSync, N: 1, Err: syscall.EIO}, 2},
+		{crashtest.Fault{Op: durable.OpWrite, Path: dataSuffix, N: 1, Err: syscall.ENOSPC}, 1},
+		{crashtest.Fault{Op: durable.OpSync, Path: dataSuffix, N: 1, Err: syscall.EIO}, 2},
 	} {
 		s, st := faulty(t, Options{})
 		st.faults.Add(tc.fault)
