@@ -11,6 +11,13 @@
 // While commits are small, the space behind the active file's end is zeroed ahead, because a sync over it is faster
 // than one of an append; that space is at most 64 MiB in a tree, and Close gives it back.
 //
+// # Shape
+//
+// The default is one leaf, which is best for one disk, be it an SSD or a hard disk: all writers share one commit, and
+// on a hard disk one place that is written. Four leaves came near to it with a hundred writers, 256 took seven times as
+// long (BENCHMARKS.md). More leaves are for more disks: mount each below its leaf's directory before the store gets its
+// first blob. A leaf whose disk fails or is slow does not hold up the others.
+//
 // # Durability
 //
 // When a write returns nil its record is on disk, and it is visible only from then on. After a crash the active
