@@ -15,8 +15,8 @@
 //
 // The default is one leaf, which is best for one disk, be it an SSD or a hard disk: all writers share one commit, and
 // on a hard disk one place that is written. Four leaves came near to it with a hundred writers, 256 took seven times as
-// long (BENCHMARKS.md). More leaves are for more disks: mount each below its leaf's directory before the store gets its
-// first blob. A leaf whose disk fails or is slow does not hold up the others.
+// long (BENCHMARKS.md). For several disks make a store on each: space is counted and set aside for one file system. A
+// leaf that is damaged does not hold up the others.
 //
 // # Durability
 //
