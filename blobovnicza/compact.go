@@ -17,24 +17,28 @@ import (
 // A file with damaged blobs stays, and is an error that matches ErrCorrupt after all others were done. Concurrent
 // calls wait for each other.
 func (t *Tree) Compact(ctx context.Context) error {
+	if err := t.compact(ctx); err != nil {
+		return t.fail("compact", blobstor.Address{}, "", err)
+	}
+	return nil
+}
+
+func (t *Tree) compact(ctx context.Context) error {
 	ctx, end, err := t.job(ctx)
 	if err != nil {
-		return blobstor.Wrap("compact", blobstor.Address{}, "", err)
+		return err
 	}
 	defer end()
 	t.turns.call(1)
 	defer func() { t.turns.call(-1); t.wakeKeeper() }()
-	errs := t.compactAll(ctx)
-	for done := int64(-1); noSpace(errs) && done < t.compacted.Load(); errs = t.compactAll(ctx) {
+	err = t.compactAll(ctx)
+	for done := int64(-1); noSpace(err) && done < t.compacted.Load(); err = t.compactAll(ctx) {
 		done = t.compacted.Load() // what came back meanwhile may be enough for those that had no room
 	}
-	if errs == nil {
-		return nil
+	if err != nil && t.keeper.ctx.Err() != nil {
+		return blobstor.ErrClosed
 	}
-	if t.keeper.ctx.Err() != nil {
-		errs = blobstor.ErrClosed
-	}
-	return t.fail("compact", blobstor.Address{}, "", errs)
+	return err
 }
 
 func (t *Tree) compactAll(ctx context.Context) (errs error) {

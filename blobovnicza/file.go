@@ -26,6 +26,7 @@ type file struct {
 
 	index   atomic.Pointer[index] // changed by leaf.setIndex
 	healing sync.Mutex
+	beyond  atomic.Pointer[beyondHealing]
 
 	records  atomic.Int64
 	commit   atomic.Uint64 // the highest number of a commit before end

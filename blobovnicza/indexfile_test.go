@@ -1,14 +1,17 @@
 package blobovnicza
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
 )
 
 // indexFiles returns the paths of the index files of a store of one leaf.
@@ -219,3 +222,40 @@ func TestHeapOfFullFiles(t *testing.T) {
 	expect(t, s, 7, []byte("tiny"))
 	runtime.KeepAlive(s)
 }
+
+// Where data and index of a file are both damaged, look-ups say so, and the file is not read from end to end for each.
+func TestBeyondHealing(t *testing.T) {
+	dir := t.TempDir()
+	all := fileStore(t, dir)
+	_, p, _ := parseLocation(all[0].at)
+	flip(t, filepath.Join(dir, treeDir, dataName(p.file)), p.off) // a header
+	reads := &readCounter{}
+	s, err := open(dir, &Options{Compact: CompactOptions{Off: true}}, reads)
+	check(t, err)
+	defer s.Close()
+	path := filepath.Join(dir, treeDir, indexName(p.file))
+	index := readFile(t, path)
+	clear(index[:indexBlockSize])
+	check(t, os.WriteFile(path, index, 0o600))
+	for round := range 3 {
+		reads.n.Store(0)
+		if _, err := s.Get(ctx, addrOf(0), "", nil); !errors.Is(err, blobstor.ErrCorrupt) {
+			t.Errorf("round %d: %v", round, err)
+		}
+		if n := reads.n.Load(); round > 0 && n > 1 { // the block
+			t.Errorf("round %d: %d reads", round, n)
+		}
+	}
+}
+
+// readCounter counts reads.
+type readCounter struct{ n atomic.Int64 }
+
+func (r *readCounter) Before(op durable.Op, _ string, _ *durable.File) error {
+	if op == durable.OpRead {
+		r.n.Add(1)
+	}
+	return nil
+}
+
+func (*readCounter) After(durable.Op, string, *durable.File) {}

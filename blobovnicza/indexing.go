@@ -105,9 +105,19 @@ func (l *leaf) openTable(f *file) (*table, error) {
 	return t, err
 }
 
+// beyondHealing remembers that an index cannot be made again because records are damaged too, or every look-up that
+// meets it would read the whole file.
+type beyondHealing struct {
+	index *index
+	err   error
+}
+
 // heal reads the records of a file whose index file is damaged, and keeps what they say in memory until the index
 // file is written again.
 func (f *file) heal(broken *index, cause error) error {
+	if b := f.beyond.Load(); b != nil && b.index == broken {
+		return b.err
+	}
 	f.healing.Lock()
 	defer f.healing.Unlock()
 	if f.index.Load() != broken {
@@ -119,7 +129,9 @@ func (f *file) heal(broken *index, cause error) error {
 		return fmt.Errorf("%w; its index: %v", err, cause) //nolint:errorlint // how the index failed decides nothing
 	}
 	if len(s.holes) > 0 || s.end < f.end.Load() {
-		return fmt.Errorf("%w: data and index of file %d: %v", blobstor.ErrCorrupt, f.number, cause) //nolint:errorlint // nor here
+		err := fmt.Errorf("%w: data and index of file %d: %v", blobstor.ErrCorrupt, f.number, cause) //nolint:errorlint // nor here
+		f.beyond.Store(&beyondHealing{broken, err})
+		return err
 	}
 	f.leaf.tree.healed.Add(1)
 	f.leaf.setIndex(f, &index{recent: f.recall(s)})

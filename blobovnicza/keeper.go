@@ -57,9 +57,7 @@ func (t *Tree) keep() {
 		}
 		if err := t.upkeep(t.keeper.ctx); err != nil && t.keeper.ctx.Err() == nil {
 			t.log.Warn("upkeep", "err", err)
-			if hook := t.opts.Hooks.Fault; hook != nil && blobstor.IsFault(err) {
-				hook("upkeep", err)
-			}
+			t.tellFault("upkeep", err)
 		}
 	}
 }

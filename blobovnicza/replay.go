@@ -232,7 +232,5 @@ func (l *leaf) lose(number uint32, s span, why string) {
 	l.losses.Add(1)
 	err := fmt.Errorf("%w: leaf %d, file %d, from %d to %d: %s", blobstor.ErrCorrupt, l.id, number, s.from, s.to, why)
 	l.tree.log.Error("addresses are lost", "err", err)
-	if hook := l.tree.opts.Hooks.Fault; hook != nil {
-		hook("open", err)
-	}
+	l.tree.tellFault("open", err)
 }

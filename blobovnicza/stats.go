@@ -1,8 +1,11 @@
 package blobovnicza
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/granary-store/granary/blobstor"
 )
 
 // counters count since Open.
@@ -73,21 +76,23 @@ func (t *Tree) Stats() Stats {
 	for i := range s.Batches {
 		s.Batches[i] = t.batches[i].Load()
 	}
+	if call, err := t.calls.enter(context.Background(), &blobstor.Address{}); err == nil { // else the store is closed
+		defer call.RUnlock()
+		for _, l := range t.leaves {
+			_ = l.use() // one that cannot be opened counts nothing
+		}
+	}
 	for _, l := range t.leaves {
 		l.addStats(&s)
 	}
 	return s
 }
 
-// addStats opens the leaf if it is not; one that cannot be opened counts nothing.
 func (l *leaf) addStats(s *Stats) {
-	if l.tree.keeper.ctx.Err() == nil && l.use() != nil {
+	if !l.open.Load() {
 		return
 	}
 	v := l.version.Load()
-	if v == nil {
-		return
-	}
 	s.Reserved += l.reserved()
 	s.Lost += int(l.losses.Load())
 	for _, f := range v.files {

@@ -204,8 +204,8 @@ func (t *Tree) closeLeaves() error {
 	return errors.Join(err, t.handles.close())
 }
 
-// Close waits for the calls that run, ends compactions, then releases the store. All that was acknowledged is durable already, with
-// NoSync it is then.
+// Close waits for the calls that run and ends compactions, then releases the store. All that was acknowledged is
+// durable already, with NoSync it is then.
 func (t *Tree) Close() error {
 	if !t.calls.close() {
 		return nil
@@ -259,6 +259,14 @@ func (t *Tree) sortKey(addr blobstor.Address) uint64 { return sortKey(t.storeID,
 func (t *Tree) leaf(key uint64) (*leaf, error) {
 	l := t.leaves[key%uint64(len(t.leaves))]
 	return l, l.use()
+}
+
+// tellFault tells the Fault hook of an error that is met inside a call or in the background. It does not wait for the
+// hook, which may want what is held here, or call what waits for this.
+func (t *Tree) tellFault(op string, err error) {
+	if hook := t.opts.Hooks.Fault; hook != nil && blobstor.IsFault(err) {
+		go hook(op, err)
+	}
 }
 
 // fail wraps an error of a call and tells the hooks. The call must be over: a hook may begin another one.
