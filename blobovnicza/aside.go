@@ -108,8 +108,8 @@ func (t *Tree) setAside(a *aside, dir *durable.Dir, name string, size, enough in
 	return err
 }
 
-// recycle sets a data file aside that is no longer listed, if there is no other as large: on a full disk others may be quicker
-// to take the space that its removal would give back. It reports whether the file has left its directory.
+// recycle sets a data file aside that is no longer listed, if there is no other as large: on a full disk others may be
+// quicker to take the space that its removal would give back. It reports whether the file has left its name.
 func (l *leaf) recycle(dir *durable.Dir, name string) bool {
 	t := l.tree
 	if !t.opts.KeepSpare && t.roomy(t.fileLimit()) {
@@ -119,7 +119,8 @@ func (l *leaf) recycle(dir *durable.Dir, name string) bool {
 		t.reuse(&l.reserve, dir, name, dir, reserveName, reserveSize)
 }
 
-// reuse makes a file of dir the one that is set aside as asideName, if there is none as large. It keeps at most that size.
+// reuse makes a file of dir the one that is set aside as asideName, if there is none as large. It keeps at most that
+// size.
 func (t *Tree) reuse(a *aside, dir *durable.Dir, name string, to *durable.Dir, asideName string, most int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,7 +143,7 @@ func (t *Tree) reuse(a *aside, dir *durable.Dir, name string, to *durable.Dir, a
 		}
 	}
 	if err != nil {
-		t.log.Warn("file not set aside", "leaf", asideName, "err", err)
+		t.log.Warn("file not set aside", "name", asideName, "err", err)
 	}
 	return true
 }

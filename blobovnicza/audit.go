@@ -142,7 +142,9 @@ func newestOf(s *scan, keyOf func(blobstor.Address) uint64) []row {
 
 // inHole reports whether a record at off was lost to damage.
 func (a *audit) inHole(off int64) bool {
-	return slices.ContainsFunc(a.scan.holes, func(h span) bool { return h.from <= off && off < h.to })
+	holes := a.scan.holes // in the order of offsets
+	i, _ := slices.BinarySearchFunc(holes, off, func(h span, off int64) int { return cmp.Compare(h.to, off+1) })
+	return i < len(holes) && holes[i].from <= off
 }
 
 // mapDamage lists what is damaged, in the order of offsets. Parts of a hole that no known record fills are without

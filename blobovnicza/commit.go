@@ -196,11 +196,7 @@ func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full need) 
 			if o.stale {
 				continue
 			}
-			if o.isPut() && (l.tight || !l.tree.mayGrow(end+o.hdr.size()-start)) {
-				o.err = errQuota
-				if l.tight {
-					o.err = errTight
-				}
+			if o.err = l.refusal(o, end+o.hdr.size()-start); o.err != nil {
 				continue
 			}
 			end += o.hdr.size()
@@ -214,6 +210,19 @@ func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full need) 
 	}
 	l.ops = ops
 	return ops, full
+}
+
+// refusal is why a put may not be stored that lets the active file grow by that much in all, nil if it may.
+func (l *leaf) refusal(o *op, growth int64) error {
+	switch {
+	case !o.isPut():
+		return nil
+	case l.tight:
+		return errTight
+	case !l.tree.mayGrow(growth):
+		return errQuota
+	}
+	return nil
 }
 
 // recordLimit bounds the index of a file as its size bounds the data: 1 Mi records per 4 GiB.

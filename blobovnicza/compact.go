@@ -108,14 +108,18 @@ func (l *leaf) endActive(ctx context.Context) error {
 	if float64(f.dead.Load()) < l.tree.opts.Compact.DeadRatio*float64(f.end.Load()) || f.dead.Load() == 0 {
 		return nil
 	}
-	req := &request{task: func() error {
+	l.victim.Store(f)
+	return l.retire(ctx, f, copying)
+}
+
+// retire makes a file a full one if it is active.
+func (l *leaf) retire(ctx context.Context, f *file, how need) error {
+	return l.do(ctx, &request{task: func() error {
 		if l.active() != f {
 			return nil
 		}
-		l.victim.Store(f)
-		return l.startNext(copying)
-	}}
-	return l.do(ctx, req, 0)
+		return l.startNext(how)
+	}}, 0)
 }
 
 // flaws is an error for files that must stay because blobs in them are damaged.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,21 +178,24 @@ func (f *file) entries() (all []row, damaged []keyed, err error) {
 	if x.recent != nil {
 		return f.readEntries(x.recent)
 	}
-	all = make([]row, 0, x.table.rows)
-	for e, err := range x.table.scan(&f.idx) {
-		if err == nil {
-			all = append(all, e)
-			continue
-		}
-		if errors.Is(err, errDropped) {
-			return nil, nil, err
-		}
-		if err := f.heal(x, err); err != nil {
-			return nil, nil, err
-		}
-		return f.entries()
+	if all, err = collectRows(x.table.scan(&f.idx)); err == nil || errors.Is(err, errDropped) {
+		return all, nil, err
 	}
-	return all, nil, nil
+	if err := f.heal(x, err); err != nil {
+		return nil, nil, err
+	}
+	return f.entries()
+}
+
+// collectRows gathers rows up to an error.
+func collectRows(rows iter.Seq2[row, error]) (all []row, err error) {
+	for e, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // readEntries completes the entries of an index in memory by the addresses that stand in the records.
@@ -226,9 +230,5 @@ func (f *file) headerIn(source *scanner, off int64) (header, error) {
 	if err != nil {
 		return header{}, err
 	}
-	h, ok := parseHeader(b, f.seed, off)
-	if !ok {
-		return header{}, blobstor.ErrCorrupt
-	}
-	return h, nil
+	return f.parse(b, off)
 }

@@ -153,9 +153,9 @@ func (l *leaf) finish() error {
 	return err
 }
 
-// settle ends the active file with a manifest before it is closed. The manifest proves that
-// all before it was synced: what is unreadable at the next Open is damage and not a torn commit. On a full disk that
-// is done without, and the active file keeps its space. A failed commit that could not be revoked gets its last chance.
+// settle ends the active file with a manifest before it is closed. The manifest proves that all before it was synced:
+// what is unreadable at the next Open is damage and not a torn commit. On a full disk that is done without, and the
+// active file keeps its space. A failed commit that could not be revoked gets its last chance.
 func (l *leaf) settle() error {
 	if l.failed != nil {
 		return l.startNext(urgent)

@@ -78,7 +78,7 @@ func (h *handle) reopen() (*durable.File, error) {
 		return f, nil
 	}
 	all := &h.leaf.tree.handles
-	all.trim(1)
+	all.makeRoom()
 	for try := 0; ; try++ {
 		if h.dropped.Load() {
 			return nil, errDropped
@@ -103,7 +103,7 @@ func tooManyFiles(err error) bool {
 
 // adopt takes over a file that is open already.
 func (h *handle) adopt(f *durable.File) {
-	h.leaf.tree.handles.trim(1)
+	h.leaf.tree.handles.makeRoom()
 	h.leaf.tree.handles.add(h, f)
 }
 
@@ -168,15 +168,9 @@ func (s *handles) add(h *handle, f *durable.File) {
 	s.open = append(s.open, h)
 }
 
-// trim closes files until there is room for n more, as far as it can.
-func (s *handles) trim(n int) {
-	for {
-		s.mu.Lock()
-		full := len(s.open)+n > s.max
-		s.mu.Unlock()
-		if !full || !s.evict() {
-			return
-		}
+// makeRoom closes files until there is room for one more, as far as it can.
+func (s *handles) makeRoom() {
+	for s.len() >= s.max && s.evict() {
 	}
 }
 
@@ -213,7 +207,7 @@ func (s *handles) victim() *durable.File {
 	return nil
 }
 
-// Len returns how many files are open.
+// len returns how many files are open.
 func (s *handles) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,27 +113,25 @@ func (b *indexBlock) find(n, guess int, key uint64, addr *blobstor.Address) entr
 
 func (b *indexBlock) key(i int) uint64 { return binary.BigEndian.Uint64(b[i*rowSize:]) }
 
-// search returns how many of n ascending keys, which lie in b at multiples of stride, are less than key.
-func search(b []byte, stride, n int, key uint64) int {
-	from := 0
-	for from < n {
-		middle := (from + n) / 2
-		if binary.BigEndian.Uint64(b[middle*stride:]) < key {
-			from = middle + 1
-		} else {
-			n = middle
-		}
-	}
-	return from
-}
-
 // keyList is a section of sort keys, kept as it lies in the file: that takes no second copy to read it.
 type keyList []byte
 
 func (k keyList) len() int               { return len(k) / keySize }
 func (k keyList) at(i int) uint64        { return binary.BigEndian.Uint64(k[i*keySize:]) }
-func (k keyList) search(key uint64) int  { return search(k, keySize, k.len(), key) }
 func (k keyList) add(key uint64) keyList { return binary.BigEndian.AppendUint64(k, key) }
+
+// search returns how many keys are less than key.
+func (k keyList) search(key uint64) int {
+	from, to := 0, k.len()
+	for from < to {
+		if middle := (from + to) / 2; k.at(middle) < key {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	return from
+}
 
 func (k keyList) ascending() bool {
 	for i := 1; i < k.len(); i++ {

@@ -40,27 +40,16 @@ func (a *audit) cover() error {
 	return data.Datasync()
 }
 
-// voids returns a void for each hole and for each record with a damaged payload. Its commit number is that of what it
-// replaces or follows, or it would not be accepted.
+// voids returns a void for each hole and for each record with a damaged payload.
 func (a *audit) voids() (voids []scanned) {
-	add := func(s span, commit uint64) {
-		void := header{kind: kindVoid, length: uint32(s.to - s.from - headerSize), commit: commit}
-		voids = append(voids, scanned{void, s.from})
-	}
 	for _, rec := range a.hurt {
-		add(span{rec.off, rec.off + rec.size()}, rec.commit)
+		void := header{kind: kindVoid, length: uint32(rec.size() - headerSize), commit: rec.commit}
+		voids = append(voids, scanned{void, rec.off})
 	}
 	for _, hole := range a.scan.holes {
-		if hole.from >= a.trueEnd() {
-			continue
+		if hole.from < a.trueEnd() {
+			voids = append(voids, scanned{a.scan.void(hole, 0), hole.from})
 		}
-		var commit uint64
-		for i := range a.scan.records {
-			if rec := &a.scan.records[i]; rec.off < hole.from {
-				commit = rec.commit
-			}
-		}
-		add(hole, commit)
 	}
 	return voids
 }
@@ -83,7 +72,7 @@ func (a *leafAudit) acceptLoss(ctx context.Context) error {
 			continue
 		}
 		gone = append(gone, f.file)
-		if err := f.setAside(); err != nil {
+		if err := f.disown(); err != nil {
 			return err
 		}
 	}
@@ -129,8 +118,8 @@ func (l *leaf) setMissing(list []listed) (before []listed) {
 	return before
 }
 
-// setAside gives a file that is none of the leaf's another name: it may be missed elsewhere.
-func (a *audit) setAside() error {
+// disown gives a file that is none of the leaf's another name: it may be missed elsewhere.
+func (a *audit) disown() error {
 	if a.missing || a.size == 0 {
 		return nil
 	}

@@ -283,14 +283,14 @@ func (f *found) openFull(e listed) error {
 		return err
 	}
 	f.settleFull(e.end)
-	f.remember()
+	f.index.Store(&index{recent: f.recall(f.scan)})
 	return nil
 }
 
 // openActive readies the newest file for the next record, and counts what its records behind the manifest changed.
 func (l *leaf) openActive(f *found, files []*file) error {
 	if f.table != nil {
-		entries, err := f.tableEntries()
+		entries, err := collectRows(f.table.scan(&f.idx))
 		if err != nil { // then all of it is read
 			l.tree.log.Warn("index is made again", "leaf", l.id, "file", f.number, "err", err)
 			f.table = nil
@@ -311,16 +311,6 @@ func (l *leaf) openActive(f *found, files []*file) error {
 	l.index(files, f, false)
 	l.limit = max(l.tree.fileLimit(), l.zeroed.Load())
 	return nil
-}
-
-func (f *found) tableEntries() (all []row, err error) {
-	for e, err := range f.table.scan(&f.idx) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 // replayAll opens a leaf whose newest file has no readable manifest: every file is read, nothing is dropped, an

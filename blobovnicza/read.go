@@ -181,7 +181,12 @@ func (f *file) header(off int64) (header, error) {
 	if err := f.readAt(s.record[:headerSize], off); err != nil {
 		return header{}, err
 	}
-	h, ok := parseHeader(s.record[:headerSize], f.seed, off)
+	return f.parse(s.record[:headerSize], off)
+}
+
+// parse reads a header that must be there.
+func (f *file) parse(b []byte, off int64) (header, error) {
+	h, ok := parseHeader(b, f.seed, off)
 	if !ok {
 		return header{}, blobstor.ErrCorrupt
 	}

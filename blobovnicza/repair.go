@@ -102,7 +102,7 @@ func (a *leafAudit) mend(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if a.needsNewActive() {
-		return false, l.tree.unlessReadOnly(func() error { return l.retire(ctx, a.version.active()) })
+		return false, l.tree.unlessReadOnly(func() error { return l.retire(ctx, a.version.active(), urgent) })
 	}
 	if a.broken() {
 		return false, a.mendData(ctx)
@@ -142,16 +142,6 @@ func (a *leafAudit) miscounted() bool {
 		}
 	}
 	return false
-}
-
-// retire makes the active file a full one.
-func (l *leaf) retire(ctx context.Context, f *file) error {
-	return l.do(ctx, &request{task: func() error {
-		if l.active() != f {
-			return nil
-		}
-		return l.startNext(urgent)
-	}}, 0)
 }
 
 // mendData mends files and their indexes. The order is what makes it safe to stop anywhere: a blob is stored again or

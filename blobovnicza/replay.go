@@ -162,15 +162,11 @@ func (l *leaf) void(f *found, hole span) error {
 	if l.tree.opts.ReadOnly {
 		return nil
 	}
-	h := header{kind: kindVoid, length: uint32(hole.to - hole.from - headerSize)}
+	var before uint64
 	if f.table != nil {
-		h.commit = f.table.commit
+		before = f.table.commit
 	}
-	for _, rec := range f.scan.records {
-		if rec.off < hole.from {
-			h.commit = rec.commit
-		}
-	}
+	h := f.scan.void(hole, before)
 	data, err := f.data.pin()
 	if err != nil {
 		return err
@@ -200,18 +196,6 @@ func (l *leaf) index(files []*file, f *found, all bool) {
 	}
 	f.commit.Store(f.scan.commit)
 	l.commit = max(l.commit, f.scan.commit)
-}
-
-// remember fills the index of a full file, whose counters are known, from its scan.
-func (f *found) remember() {
-	r := f.recent()
-	for i := range f.scan.records {
-		rec := &f.scan.records[i]
-		if rec.kind == kindPut || rec.kind == kindTombstone {
-			key := f.leaf.tree.sortKey(rec.address)
-			r.put(key, &rec.address, makeEntry(rec.kind, rec.off, rec.length), f.clashes(key, &rec.address))
-		}
-	}
 }
 
 // clashes reports whether the entry that the index has for addr is another address's.

@@ -1,6 +1,7 @@
 package blobovnicza
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -92,6 +93,16 @@ func (r *scan) accept(h header, off int64) {
 	r.end = off + h.size()
 	r.commit = h.commit
 	r.proven = max(r.proven, h.synced)
+}
+
+// void returns the header of a void over a hole. Its commit number is that of the record before, or it would not be
+// accepted; before is what that is where the scan began.
+func (r *scan) void(hole span, before uint64) header {
+	i, _ := slices.BinarySearchFunc(r.records, hole.from, func(rec scanned, off int64) int { return cmp.Compare(rec.off, off) })
+	if i > 0 {
+		before = r.records[i-1].commit
+	}
+	return header{kind: kindVoid, length: uint32(hole.to - hole.from - headerSize), commit: before}
 }
 
 // next returns the first aligned offset from off on where a record may start.
