@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/granary-store/granary/internal/durable"
@@ -28,22 +29,14 @@ const (
 
 // aside is a file that is set aside.
 type aside struct {
-	mu   sync.Mutex
-	size int64 // of the file as far as it is known to be there and blank, else 0
+	mu   sync.Mutex   // held while the file is made, moved or made blank
+	size atomic.Int64 // of the file as far as it is known to be there and blank, else 0; it may be read without mu
 }
 
-func (a *aside) has(size int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.size >= size
-}
+func (a *aside) has(size int64) bool { return a.size.Load() >= size }
 
 // room is what records can take of the file when it is promoted.
-func (a *aside) room() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return max(0, a.size-asideManifest)
-}
+func (a *aside) room() int64 { return max(0, a.size.Load()-asideManifest) }
 
 // ensureReserve sets the leaf's reserve aside if it is not there.
 func (l *leaf) ensureReserve() error {
@@ -84,28 +77,35 @@ func (t *Tree) roomy(size int64) bool {
 func (t *Tree) setAside(a *aside, dir *durable.Dir, name string, size, enough int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.size = 0
+	a.size.Store(0)
 	have, err := t.openBlank(dir, name)
 	if err != nil {
 		return err
 	}
+	var got int64
 	if have == nil {
-		a.size, err = makeAside(dir, name, size)
-		t.used.Add(a.size)
+		got, err = makeAside(dir, name, size)
+		t.used.Add(got)
 	} else {
-		a.size = have.OpenSize()
-		if a.size < enough {
-			err = have.Reserve(size)
-			after, e := have.Size()
-			t.used.Add(after - a.size)
-			a.size, err = after, errors.Join(err, e)
-		}
-		err = errors.Join(err, have.Close())
+		got, err = t.extendAside(have, size, enough)
 	}
-	if a.size >= enough || errors.Is(err, syscall.EFBIG) {
+	a.size.Store(got)
+	if got >= enough || errors.Is(err, syscall.EFBIG) {
 		return nil
 	}
 	return err
+}
+
+// extendAside extends a file that has not enough, closes it, and returns its size.
+func (t *Tree) extendAside(have *durable.File, size, enough int64) (got int64, err error) {
+	got = have.OpenSize()
+	if got < enough {
+		err = have.Reserve(size)
+		after, e := have.Size()
+		t.used.Add(after - got)
+		got, err = after, errors.Join(err, e)
+	}
+	return got, errors.Join(err, have.Close())
 }
 
 // recycle sets a data file aside that is no longer listed, if there is no other as large: on a full disk others may be
@@ -125,12 +125,11 @@ func (t *Tree) reuse(a *aside, dir *durable.Dir, name string, to *durable.Dir, a
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size, err := dir.Stat(name)
-	if size = min(size, most); err != nil || a.size >= size {
+	if size = min(size, most); err != nil || a.has(size) {
 		return false
 	}
-	if a.size > 0 && to.Remove(asideName) == nil {
-		t.used.Add(-a.size)
-		a.size = 0
+	if a.has(1) && to.Remove(asideName) == nil {
+		t.used.Add(-a.size.Swap(0))
 	}
 	if dir.Move(name, to, asideName) != nil {
 		return false
@@ -139,7 +138,7 @@ func (t *Tree) reuse(a *aside, dir *durable.Dir, name string, to *durable.Dir, a
 	if err == nil {
 		if err = errors.Join(blankOut(f, size), f.Close()); err == nil {
 			t.used.Add(size - f.OpenSize())
-			a.size = size
+			a.size.Store(size)
 		}
 	}
 	if err != nil {
@@ -215,7 +214,7 @@ func isBlank(f *durable.File) bool {
 func (l *leaf) promote(a *aside, from, dir *durable.Dir, name string, list []listed) (*file, int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.size = 0
+	a.size.Store(0)
 	space, err := from.OpenRW(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errTight
