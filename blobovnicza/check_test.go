@@ -83,20 +83,7 @@ func fileFindings(f *FileReport) (all []string) {
 // of their numbers.
 func fileStore(t testing.TB, dir string) map[int]stored {
 	t.Helper()
-	s := mustOpen(t, dir, Options{FileSize: 2 << 10, Compact: CompactOptions{Off: true}})
-	all := map[int]stored{}
-	for n := range 24 {
-		data := dataOf(n, n*37%300)
-		at, err := s.Put(ctx, addrOf(n), data)
-		check(t, err)
-		all[n] = stored{data: data, at: at}
-		if n%4 == 3 {
-			check(t, s.Delete(ctx, addrOf(n-1), ""))
-			all[n-1] = stored{data: all[n-1].data, at: all[n-1].at, deleted: true}
-		}
-	}
-	check(t, s.Close())
-	return all
+	return fillSmall(t, dir, 24, CompactOptions{Off: true})
 }
 
 // damage is a way to hurt the store of fileStore.

@@ -94,13 +94,7 @@ func TestCompactBesideAll(t *testing.T) {
 		final[g] = map[int]bool{}
 		wg.Go(func() { beside(t, s, g*own, own, rounds, final[g]) })
 	}
-	background.Go(func() {
-		for stop.Err() == nil {
-			if err := s.Compact(stop); err != nil && !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		}
-	})
+	background.Go(func() { compactUntil(t, stop, s) })
 	background.Go(func() {
 		for stop.Err() == nil {
 			seen := map[blobstor.Address]bool{}
@@ -193,4 +187,13 @@ func TestTombstonesDuringCollect(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// compactUntil compacts again and again until stop ends.
+func compactUntil(t *testing.T, stop context.Context, s *Tree) {
+	for stop.Err() == nil {
+		if err := s.Compact(stop); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
 }

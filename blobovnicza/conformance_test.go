@@ -52,13 +52,19 @@ func (ss *sites) reopen(tb testing.TB, s blobstor.Storage, opts Options) *Tree {
 	if !st.full {
 		return ss.open(tb, st.dir, opts)
 	}
-	again, err := open(st.dir, &opts, st.faults)
+	return ss.openAt(tb, st, opts)
+}
+
+// openAt opens a store at a site and remembers that.
+func (ss *sites) openAt(tb testing.TB, st *site, opts Options) *Tree {
+	tb.Helper()
+	s, err := open(st.dir, &opts, st.faults)
 	check(tb, err)
-	tb.Cleanup(func() { again.Close() })
+	tb.Cleanup(func() { s.Close() })
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	ss.all[again] = st
-	return again
+	ss.all[s] = st
+	return s
 }
 
 // open opens a store in dir and remembers its site.
@@ -69,13 +75,7 @@ func (ss *sites) open(tb testing.TB, dir string, opts Options) *Tree {
 	check(tb, err)
 	st := &site{dir: dir, opts: opts, record: record, aside: &asideTap{next: record}}
 	st.faults = &crashtest.Faults{Next: st.aside}
-	s, err := open(dir, &opts, st.faults)
-	check(tb, err)
-	tb.Cleanup(func() { s.Close() })
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.all[s] = st
-	return s
+	return ss.openAt(tb, st, opts)
 }
 
 func harness(opts Options) storagetest.Harness {

@@ -86,17 +86,23 @@ func crashChild(dir string) {
 
 // A killed process loses nothing that it acknowledged, over many lives of one store.
 func TestKill(t *testing.T) {
-	cycles := 30
+	killCycles(t, 30, 40, 1, func(string) {})
+}
+
+// killCycles runs and kills children on one store, a fifth of the cycles in short mode, and verifies after each, behind
+// what look does, that nothing is lost that they acknowledged. Life is in milliseconds and at most that.
+func killCycles(t *testing.T, cycles, life int, seed uint64, look func(dir string)) {
+	t.Helper()
 	if testing.Short() {
-		cycles = 6
+		cycles /= 5
 	}
-	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	dir := t.TempDir()
 	acked := map[int]string{}
 	for range cycles {
-		runAndKill(t, dir, time.Duration(1+rng.IntN(40))*time.Millisecond, acked)
+		runAndKill(t, dir, time.Duration(1+rng.IntN(life))*time.Millisecond, acked)
+		look(dir)
 		verifyAcked(t, dir, acked)
 	}
 	if len(acked) < cycles {

@@ -46,13 +46,7 @@ func TestFewHandles(t *testing.T) {
 		final[g] = map[int]bool{}
 		wg.Go(func() { beside(t, s, g*own, own, rounds, final[g]) })
 	}
-	background.Go(func() {
-		for stop.Err() == nil {
-			if err := s.Compact(stop); err != nil && !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		}
-	})
+	background.Go(func() { compactUntil(t, stop, s) })
 	background.Go(func() {
 		for i := 0; stop.Err() == nil; i = (i + 37) % blobs {
 			expect(t, s, 10_000+i, items[i].Data)

@@ -2,8 +2,10 @@ package blobovnicza
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -160,4 +162,51 @@ func TestCloseWhileCallsRun(t *testing.T) {
 		expect(t, s, n.(int), dataOf(n.(int), 1000))
 		return true
 	})
+}
+
+// A file is full at FileRecords, whatever its size.
+func TestFileRecords(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{FileRecords: 10})
+	for n := range 30 {
+		_, err := s.Put(ctx, addrOf(n), []byte("x"))
+		check(t, err)
+	}
+	files := s.leaves[0].version.Load().files
+	for _, f := range files {
+		if n := f.records.Load(); n > 10 {
+			t.Errorf("file %d has %d records", f.number, n)
+		}
+	}
+	if len(files) < 3 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+// Files and directories have the permissions that were asked for, as far as the process's mask lets them.
+func TestPerm(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such permissions")
+	}
+	like := t.TempDir()
+	check(t, os.Mkdir(filepath.Join(like, "dir"), 0o750))
+	check(t, os.WriteFile(filepath.Join(like, "file"), nil, 0o640))
+	dir := filepath.Join(like, "store")
+	s := mustOpen(t, dir, Options{Perm: 0o640, FileSize: 1 << 10, KeepSpare: true})
+	for n := range 5 {
+		_, err := s.Put(ctx, addrOf(n), make([]byte, 500))
+		check(t, err)
+	}
+	check(t, s.upkeep(ctx))
+	check(t, s.Close())
+	check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		check(t, err)
+		info, err := e.Info()
+		check(t, err)
+		want, err := os.Stat(filepath.Join(like, map[bool]string{true: "dir", false: "file"}[e.IsDir()]))
+		check(t, err)
+		if info.Mode() != want.Mode() {
+			t.Errorf("%s: %v, want %v", path, info.Mode(), want.Mode())
+		}
+		return nil
+	}))
 }

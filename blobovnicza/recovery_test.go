@@ -24,7 +24,12 @@ type stored struct {
 // smallStore fills a store of one leaf with a few small blobs and tombstones over several files, and closes it.
 func smallStore(t testing.TB, dir string, blobs int) map[int]stored {
 	t.Helper()
-	s, err := Open(dir, &Options{Create: true, FileSize: 2 << 10})
+	return fillSmall(t, dir, blobs, CompactOptions{})
+}
+
+func fillSmall(t testing.TB, dir string, blobs int, compact CompactOptions) map[int]stored {
+	t.Helper()
+	s, err := Open(dir, &Options{Create: true, FileSize: 2 << 10, Compact: compact})
 	check(t, err)
 	defer func() { check(t, s.Close()) }()
 	all := map[int]stored{}

@@ -48,6 +48,7 @@ const (
 type Committer[T any] struct {
 	commit func(group []*Op[T]) error
 	tidy   func()
+	yield  func() // runtime.Gosched, but in tests
 	limits Limits
 	pool   sync.Pool
 
@@ -67,7 +68,7 @@ type Committer[T any] struct {
 // is the one of the leader, in whose goroutine commit runs. Tidy, if not nil, runs when the group was woken and
 // before the lead is handed over: nobody waits for it but the next group.
 func New[T any](limits Limits, commit func(group []*Op[T]) error, tidy func()) *Committer[T] {
-	c := &Committer[T]{commit: commit, tidy: tidy, limits: limits, idle: make(chan struct{})}
+	c := &Committer[T]{commit: commit, tidy: tidy, yield: runtime.Gosched, limits: limits, idle: make(chan struct{})}
 	c.pool.New = func() any { return &Op[T]{wake: make(chan role, 1)} }
 	return c
 }
@@ -198,7 +199,7 @@ func (c *Committer[T]) gather() {
 	idle := 0
 	for n := c.queued(); n < min(c.crowd, c.limits.MaxOps) && idle < patience; {
 		begin := time.Now()
-		runtime.Gosched()
+		c.yield()
 		if time.Since(begin) > slowYield {
 			c.hurry = hurried
 			return

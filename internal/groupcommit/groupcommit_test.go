@@ -299,3 +299,26 @@ func BenchmarkDo(b *testing.B) {
 		}
 	}
 }
+
+// A yield that takes long ends the gathering, and the next groups do without; then it is tried again.
+func TestSlowYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(wide, func([]*Op[int]) error { return nil }, nil)
+		yields := 0
+		c.yield = func() { yields++; time.Sleep(slowYield + 1) }
+		for range 2 * (hurried + 1) {
+			c.crowd = 10 // as if so many had just been served
+			if err := c.Do(context.Background(), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if yields != 2 {
+			t.Errorf("%d yields in %d groups, want 2", yields, 2*(hurried+1))
+		}
+		c.yield = func() { yields++ }
+		yields, c.crowd = 0, 10
+		if err := c.Do(context.Background(), 1, 1); err != nil || yields != patience {
+			t.Errorf("%d quick yields, %v, want %d", yields, err, patience)
+		}
+	})
+}
