@@ -14,8 +14,9 @@ import (
 // [CompactOptions.DeadRatio]; an active file with so many is ended first. It runs at full speed beside other calls,
 // also on a full disk, where it begins with what frees space without a copy. Each file that it finishes stays
 // finished: it may be cancelled by ctx or Close at any time, and a crash costs nothing but the copies of one file.
-// A file with damaged blobs stays, and is an error that matches ErrCorrupt after all others were done. Concurrent
-// calls wait for each other.
+// When it returns nil, the copies and the removals are durable. A file with damaged blobs stays, and is an error that
+// matches ErrCorrupt after all others were done; ErrNoSpace says that what is live in a file has nowhere to go,
+// ErrReadOnly and ErrClosed what they always do. Concurrent calls wait for each other.
 func (t *Tree) Compact(ctx context.Context) error {
 	if err := t.compact(ctx); err != nil {
 		return t.fail("compact", blobstor.Address{}, "", err)

@@ -60,8 +60,9 @@ type Options struct {
 	// that, at least 256 Ki. It bounds the memory for the index of an active file, about 40 bytes a record.
 	FileRecords int
 
-	// MaxSize bounds what the store takes on the disk, in bytes: puts beyond it are ErrNoSpace. A 16th of it, at
-	// most a file's size, is left to compaction and deletes. Zero: only the disk bounds it.
+	// MaxSize bounds what the store takes on the disk, in bytes, but for the space that is zeroed ahead (64 MiB at
+	// most): puts beyond it are ErrNoSpace. A 16th of it, at most a file's size, is left to compaction and deletes.
+	// Zero: only the disk bounds it.
 	MaxSize int64
 
 	// KeepSpare sets the space that compaction needs on a full disk aside from the start, as much as the largest
@@ -78,7 +79,8 @@ type Options struct {
 	// for 16 MiB.
 	IndexCache int64
 
-	// Perm are the permissions of files, those of directories follow; zero for 0600.
+	// Perm are the permissions of new files, less the process's umask; who may read them may also enter their
+	// directories. Zero for 0600; the owner must be allowed to read and write.
 	Perm fs.FileMode
 
 	// Compact says how space is given back.

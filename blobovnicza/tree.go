@@ -53,9 +53,10 @@ var (
 )
 
 // Open opens the store in dir, or makes it if opts.Create is set. It returns an error that matches ErrLayout if
-// there is none, or one of another kind, version, owner or shape, and ErrInUse if it is open already. A crash
-// before costs the time of reading the files once; damage never keeps a store from opening: it is logged,
-// reported to Hooks.Fault, and makes what it hit ErrCorrupt.
+// there is none, or one of another kind, version, owner or shape, and ErrInUse if it is open already. A tree of
+// several leaves opens each when it is used first. Files that have no index yet are read, after a crash the one that
+// took the writes. Damage never keeps a store from opening: it is logged, reported to Hooks.Fault, and makes what it
+// hit ErrCorrupt.
 func Open(dir string, opts *Options) (*Tree, error) { return open(dir, opts, nil) }
 
 // open is Open with a seam for faults.

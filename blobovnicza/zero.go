@@ -33,7 +33,7 @@ func (l *leaf) zeroAhead() {
 	from := max(end, l.zeroed.Load())
 	if _, err := l.w.WriteAt(zeros[:size], from); err != nil {
 		l.noRoom = true
-		l.w.Truncate(from) // a part of it helps nobody
+		_ = l.w.Truncate(from) // a part of it helps nobody
 		return
 	}
 	if err := l.w.Datasync(); err != nil {

@@ -5,7 +5,8 @@ import "time"
 // Hooks are called by storages on events worth counting. Nil fields are skipped. They are called without locks
 // held, after the waiting callers were woken, and must not call back into Close.
 type Hooks struct {
-	// Fault reports an error that speaks against disk or files ([IsFault]), also from background work.
+	// Fault reports an error that speaks against disk or files ([IsFault]), also from background work, for which it
+	// may be called in a goroutine of its own.
 	Fault func(op string, err error)
 
 	// Corrupt reports a blob that cannot be returned: time to fetch a replica and put it again.
