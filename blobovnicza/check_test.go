@@ -79,11 +79,10 @@ func fileFindings(f *FileReport) (all []string) {
 	return all
 }
 
-// fileStore fills a store as smallStore does, but nothing is compacted: the blobs lie in four files in the order
-// of their numbers.
+// fileStore fills a store whose blobs lie in four files in the order of their numbers.
 func fileStore(t testing.TB, dir string) map[int]stored {
 	t.Helper()
-	return fillSmall(t, dir, 24, CompactOptions{Off: true})
+	return smallStore(t, dir, 24)
 }
 
 // damage is a way to hurt the store of fileStore.

@@ -24,12 +24,7 @@ type stored struct {
 // smallStore fills a store of one leaf with a few small blobs and tombstones over several files, and closes it.
 func smallStore(t testing.TB, dir string, blobs int) map[int]stored {
 	t.Helper()
-	return fillSmall(t, dir, blobs, CompactOptions{})
-}
-
-func fillSmall(t testing.TB, dir string, blobs int, compact CompactOptions) map[int]stored {
-	t.Helper()
-	s, err := Open(dir, &Options{Create: true, FileSize: 2 << 10, Compact: compact})
+	s, err := Open(dir, &Options{Create: true, FileSize: 2 << 10, Compact: CompactOptions{Off: true}})
 	check(t, err)
 	defer func() { check(t, s.Close()) }()
 	all := map[int]stored{}
@@ -338,31 +333,39 @@ func TestDamagedManifest(t *testing.T) {
 	}
 }
 
-// Files of another store, or swapped among each other, hold no records here.
+// Files of another store, or swapped among each other, hold no records here. Without indexes that is noticed at once;
+// with them it is known what is lost, and Check tells why.
 func TestForeignFile(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
-	all := smallStore(t, dir, 16)
-	smallStore(t, other, 16)
-	files := dataFiles(t, dir)
-	b, err := os.ReadFile(dataFiles(t, other)[0])
-	check(t, err)
-	check(t, os.WriteFile(files[0], b, 0o600))
-	check(t, os.Rename(files[1], files[1]+"x"))
-	b, err = os.ReadFile(files[2])
-	check(t, err)
-	check(t, os.WriteFile(files[1], b, 0o600))
-	s := mustOpen(t, dir, Options{})
-	for n, want := range all {
-		got, err := s.Get(ctx, addrOf(n), want.at, nil)
-		if err == nil && !bytes.Equal(got, want.data) {
-			t.Fatalf("blob %d is another's", n)
+	for _, indexed := range []bool{false, true} {
+		dir, other := t.TempDir(), t.TempDir()
+		all := smallStore(t, dir, 24)
+		smallStore(t, other, 24)
+		files := dataFiles(t, dir)
+		check(t, os.WriteFile(files[0], readFile(t, dataFiles(t, other)[0]), 0o600))
+		check(t, os.WriteFile(files[1], readFile(t, files[2]), 0o600))
+		if !indexed {
+			removeIndexes(t, dir)
 		}
-		if errors.Is(err, blobstor.ErrNotFound) && !want.deleted {
-			t.Fatalf("blob %d: %v", n, err)
+		s := mustOpen(t, dir, Options{Compact: CompactOptions{Off: true}})
+		for n, want := range all {
+			got, err := s.Get(ctx, addrOf(n), want.at, nil)
+			if err == nil && !bytes.Equal(got, want.data) {
+				t.Fatalf("blob %d is another's", n)
+			}
+			if errors.Is(err, blobstor.ErrNotFound) && !want.deleted {
+				t.Fatalf("blob %d: %v", n, err)
+			}
 		}
-	}
-	if s.Stats().Lost == 0 {
-		t.Error("no loss noticed")
+		if !indexed && s.Stats().Lost == 0 {
+			t.Error("no loss noticed")
+		}
+		r, err := s.Check(ctx)
+		check(t, err)
+		for i := range 2 {
+			if !r.Files[i].Foreign {
+				t.Errorf("indexed %v: Check says of file %d: %+v", indexed, i, r.Files[i])
+			}
+		}
 	}
 }
 
