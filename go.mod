@@ -8,3 +8,5 @@ require (
 	go.etcd.io/bbolt v1.5.0
 	golang.org/x/sys v0.50.0
 )
+
+require github.com/klauspost/compress v1.20.4

@@ -1,6 +1,7 @@
 package blobstor_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -54,4 +55,65 @@ func TestStoresConformance(t *testing.T) {
 		Reopen:   again(false),
 		ReadOnly: again(true),
 	})
+}
+
+// TestCompressStores runs the suite on compression over the storages of this module, alone and behind a router. They
+// sync nothing, for that is none of compression's business.
+func TestCompressStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes hundreds of stores")
+	}
+	stores := map[string]func(tb testing.TB, dir string, readOnly bool) blobstor.Storage{
+		"blobovnicza": func(tb testing.TB, dir string, readOnly bool) blobstor.Storage {
+			s, err := blobovnicza.Open(dir, &blobovnicza.Options{Create: !readOnly, ReadOnly: readOnly, NoSync: !readOnly})
+			must(tb, err)
+			return s
+		},
+		"fstree": func(tb testing.TB, dir string, readOnly bool) blobstor.Storage {
+			s, err := fstree.Open(dir, &fstree.Options{Create: !readOnly, ReadOnly: readOnly, NoSync: !readOnly, Depth: -1})
+			must(tb, err)
+			return s
+		},
+	}
+	stores["router"] = func(tb testing.TB, dir string, readOnly bool) blobstor.Storage {
+		r, err := blobstor.New(
+			blobstor.Route{Name: "small", MaxSize: 4096, Storage: stores["blobovnicza"](tb, filepath.Join(dir, "small"), readOnly)},
+			blobstor.Route{Name: "large", Storage: stores["fstree"](tb, filepath.Join(dir, "large"), readOnly)})
+		must(tb, err)
+		return r
+	}
+	for name, open := range stores {
+		for _, level := range []int{-1, 1, 3, 7, 22} {
+			t.Run(fmt.Sprintf("%s/level=%d", name, level), func(t *testing.T) {
+				t.Parallel()
+				storagetest.Test(t, compressHarness(blobstor.CompressOptions{Level: level}, diskHarness(open)))
+			})
+		}
+	}
+}
+
+// inDir is a storage that knows its directory.
+type inDir struct {
+	blobstor.BlobStor
+	dir string
+}
+
+// diskHarness opens storages in directories.
+func diskHarness(open func(tb testing.TB, dir string, readOnly bool) blobstor.Storage) storagetest.Harness {
+	at := func(tb testing.TB, dir string, readOnly bool) blobstor.Storage {
+		s := open(tb, dir, readOnly)
+		tb.Cleanup(func() { s.Close() })
+		return &inDir{blobstor.Stream(s), dir}
+	}
+	again := func(readOnly bool) func(testing.TB, blobstor.Storage) blobstor.Storage {
+		return func(tb testing.TB, s blobstor.Storage) blobstor.Storage {
+			must(tb, s.Close())
+			return at(tb, s.(*inDir).dir, readOnly)
+		}
+	}
+	return storagetest.Harness{
+		New:      func(tb testing.TB) blobstor.Storage { return at(tb, tb.TempDir(), false) },
+		Reopen:   again(false),
+		ReadOnly: again(true),
+	}
 }

@@ -39,7 +39,7 @@ func (m *Memory) Damage(addr blobstor.Address) bool {
 		return false
 	}
 	if len(r.data) == 0 {
-		r.crc ^= 1
+		r.sums[0] ^= 1
 	} else {
 		r.data[len(r.data)/2] ^= 1
 	}
