@@ -68,12 +68,13 @@ func (o *CompressOptions) blockLog() uint8 {
 
 // Compressed is a [BlobStor] that compresses what it gives to another storage. [Compress] makes it.
 type Compressed struct {
-	s      BlobStor
-	codec  *codec
-	limit  int64
-	hooks  Hooks
-	closed atomic.Bool
-	stats  compressCounters
+	s       BlobStor
+	codec   *codec
+	limit   int64
+	hooks   Hooks
+	streams bool // s streams by itself
+	closed  atomic.Bool
+	stats   compressCounters
 }
 
 var (
@@ -90,8 +91,8 @@ var (
 // Sizes are those of the blobs, except that in All they are -1. Closing it closes s. Equal blobs make equal frames
 // as long as level, block size and release are the same.
 //
-// Memory: a Put holds the compressed blob, a batch those of all items, a Get nothing but the result, and a Reader
-// or Writer a few blocks. A Put of an address that is stored compresses all the same.
+// Memory: a Put holds the compressed blob, or a few blocks if nothing of it was compressed and s has streams; a batch
+// holds those of all items, a Get nothing but the result, and a Reader or Writer a few blocks. A Put of an address that is stored compresses all the same.
 //
 // Format. A frame is what s stores as a blob; integers are big-endian, checksums are CRC-32C.
 //
@@ -119,7 +120,8 @@ func Compress(s Storage, opts *CompressOptions) (*Compressed, error) {
 	if limit == 0 {
 		limit = DefaultMaxSize
 	}
-	return &Compressed{s: Stream(s), codec: codec, limit: limit, hooks: opts.Hooks}, nil
+	_, streams := s.(Streamer)
+	return &Compressed{s: Stream(s), codec: codec, limit: limit, hooks: opts.Hooks, streams: streams}, nil
 }
 
 // check says whether a call may go on.
@@ -162,6 +164,13 @@ func (c *Compressed) Put(ctx context.Context, addr Address, data []byte) (Locati
 	if err := c.admit(ctx, int64(len(data))); err != nil {
 		return "", Wrap("put", addr, "", err)
 	}
+	if c.streams && len(data) >= streamedSize && !c.codec.promising(data) {
+		at, err := c.putStream(ctx, addr, data)
+		if !errors.Is(err, ErrNoSpace) {
+			return at, err
+		}
+		// A router finds another route for a Put, and for a stream only at its beginning.
+	}
 	w := c.codec.takeSpace()
 	defer c.codec.giveSpace(w)
 	w.frame = c.codec.appendFrame(w.frame[:0], data, w)
@@ -170,6 +179,23 @@ func (c *Compressed) Put(ctx context.Context, addr Address, data []byte) (Locati
 		c.stats.put(int64(len(data)), int64(len(w.frame)))
 	}
 	return at, err
+}
+
+// streamedSize is the size from which on a blob that stays as it is goes to the storage piece by piece, for a frame
+// in one piece would be a copy of it.
+const streamedSize = 1 << 20 // 1 MiB
+
+// putStream stores a blob of which no block becomes shorter.
+func (c *Compressed) putStream(ctx context.Context, addr Address, data []byte) (Location, error) {
+	w, err := c.newWriter(ctx, int64(len(data)), c.codec.rawFrame(int64(len(data))))
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	if _, err := w.Write(data); err != nil {
+		return "", err
+	}
+	return w.Commit(addr)
 }
 
 // Get appends the blob to dst.

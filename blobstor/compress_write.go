@@ -11,7 +11,10 @@ func (c *codec) appendFrame(dst, data []byte, w *workspace) []byte {
 	b := frameBuilder{codec: c}
 	for len(data) > 0 {
 		n := min(len(data), c.blockSize())
-		dst, w.index = b.add(dst, data[:n], w.index)
+		var packed bool
+		if dst, packed, w.index = b.add(dst, data[:n], w.index); !packed {
+			dst = append(dst, data[:n]...)
+		}
 		data = data[n:]
 	}
 	return b.finish(dst, w.index)
@@ -24,18 +27,18 @@ type frameBuilder struct {
 	end   int64 // of the blocks so far, as stored
 }
 
-// add appends a block to dst, and its entry to the index.
-func (b *frameBuilder) add(dst, raw []byte, index frameIndex) ([]byte, frameIndex) {
-	at := len(dst)
-	dst = b.codec.appendBlock(dst, raw)
-	b.size += int64(len(raw))
-	b.end += int64(len(dst) - at)
+// add packs a block behind what is in dst and enters it into the index. What is to be stored is the end of the
+// result, or else the block itself.
+func (b *frameBuilder) add(dst, raw []byte, index frameIndex) (out []byte, packed bool, _ frameIndex) {
+	out, packed = b.codec.pack(dst, raw)
 	content := checksum(raw)
-	stored := content
-	if len(dst)-at != len(raw) {
-		stored = checksum(dst[at:])
+	stored, n := content, len(raw)
+	if packed {
+		stored, n = checksum(out[len(dst):]), len(out)-len(dst)
 	}
-	return dst, index.add(b.end, stored, content)
+	b.size += int64(len(raw))
+	b.end += int64(n)
+	return out, packed, index.add(b.end, stored, content)
 }
 
 // finish appends index and footer.
@@ -87,12 +90,16 @@ func (c *Compressed) NewWriter(ctx context.Context, size int64) (Writer, error) 
 	if err := c.admit(ctx, size); err != nil {
 		return nil, Wrap("new writer", Address{}, "", err)
 	}
-	inner := int64(-1)
+	stored := int64(-1)
 	if c.codec.off && size >= 0 {
-		shape := frameShape{size: size, blockLog: c.codec.blockLog}
-		inner = size + shape.indexSize() + frameFooter
+		stored = c.codec.rawFrame(size)
 	}
-	w, err := c.s.NewWriter(ctx, inner)
+	return c.newWriter(ctx, size, stored)
+}
+
+// newWriter starts a blob whose frame has stored bytes, or nobody knows how many if that is -1.
+func (c *Compressed) newWriter(ctx context.Context, size, stored int64) (Writer, error) {
+	w, err := c.s.NewWriter(ctx, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +150,11 @@ func (w *frameWriter) admit(n int) error {
 
 // flush writes a block.
 func (w *frameWriter) flush(raw []byte) (err error) {
-	w.out, w.index = w.b.add(w.out[:0], raw, w.index)
-	_, err = w.w.Write(w.out)
+	var packed bool
+	if w.out, packed, w.index = w.b.add(w.out[:0], raw, w.index); packed {
+		raw = w.out
+	}
+	_, err = w.w.Write(raw)
 	return err
 }
 
@@ -163,13 +173,14 @@ func (w *frameWriter) Commit(addr Address) (at Location, err error) {
 	return at, Wrap("commit", addr, "", err)
 }
 
-// commit writes what is left, in one piece.
+// commit writes what is left.
 func (w *frameWriter) commit(addr Address) (Location, error) {
-	w.out = w.out[:0]
 	if len(w.block) > 0 {
-		w.out, w.index = w.b.add(w.out, w.block, w.index)
+		if err := w.flush(w.block); err != nil {
+			return "", err
+		}
 	}
-	w.out = w.b.finish(w.out, w.index)
+	w.out = w.b.finish(w.out[:0], w.index)
 	if _, err := w.w.Write(w.out); err != nil {
 		return "", err
 	}

@@ -111,3 +111,28 @@ func ExampleCopy() {
 	fmt.Println(n, errors.Is(err, blobstor.ErrCorrupt))
 	// Output: 2 true
 }
+
+// Compression wraps any storage. A range decodes only the blocks that it touches.
+func ExampleCompress() {
+	ctx := context.Background()
+	memory := storagetest.NewMemory(0)
+	store, err := blobstor.Compress(memory, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	addr := blobstor.Address{Object: blobstor.ID{1}}
+	at, err := store.Put(ctx, addr, []byte(strings.Repeat("many grains, ", 100_000)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	info, err := store.Stat(ctx, addr, at)
+	fmt.Println(info.Size, info.Stored < 3000, err)
+	part, err := blobstor.GetRange(ctx, store, addr, at, 1_000_000, 12)
+	fmt.Printf("%s, %v\n", part, err)
+	// Output:
+	// 1300000 true <nil>
+	// grains, many, <nil>
+}

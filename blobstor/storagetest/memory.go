@@ -13,8 +13,8 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// Memory is the reference storage: every law in the fewest lines, on a map. It is a [blobstor.RangeReader] and a
-// [blobstor.Batcher]. Its content outlives Close and is found again by Reopen, as if it were a disk.
+// Memory is the reference storage: every law in the fewest lines, on a map. It is a [blobstor.BlobStor], a
+// [blobstor.RangeReader] and a [blobstor.Batcher]. Its content outlives Close and is found again by Reopen, as if it were a disk.
 type Memory struct {
 	disk *disk
 
@@ -23,7 +23,7 @@ type Memory struct {
 }
 
 var (
-	_ blobstor.Storage     = (*Memory)(nil)
+	_ blobstor.BlobStor    = (*Memory)(nil)
 	_ blobstor.RangeReader = (*Memory)(nil)
 	_ blobstor.Batcher     = (*Memory)(nil)
 )
@@ -49,8 +49,9 @@ type record struct {
 
 const blockSize = 64 << 10
 
+// set takes data over.
 func (r *record) set(data []byte) {
-	r.data, r.sums = slices.Clone(data), nil
+	r.data, r.sums = data, nil
 	for block := range slices.Chunk(r.data, blockSize) {
 		r.sums = append(r.sums, crc32.ChecksumIEEE(block))
 	}
@@ -110,7 +111,13 @@ func (m *Memory) Put(ctx context.Context, addr blobstor.Address, data []byte) (a
 	return at, err
 }
 
+// put stores a copy of data.
 func (d *disk) put(addr blobstor.Address, data []byte) (blobstor.Location, error) {
+	return d.store(addr, data, slices.Clone)
+}
+
+// store stores what own makes of data.
+func (d *disk) store(addr blobstor.Address, data []byte, own func([]byte) []byte) (blobstor.Location, error) {
 	r := d.blobs[addr]
 	if r != nil && r.intact() {
 		return r.location(), nil
@@ -128,7 +135,7 @@ func (d *disk) put(addr blobstor.Address, data []byte) (blobstor.Location, error
 		d.order = append(d.order, r)
 	}
 	// A damaged copy is healed in its place, so that a run of All meets it once.
-	r.set(data)
+	r.set(own(data))
 	return r.location(), nil
 }
 
