@@ -130,9 +130,9 @@ func ExampleCompress() {
 	}
 	info, err := store.Stat(ctx, addr, at)
 	fmt.Println(info.Size, info.Stored < 3000, err)
-	part, err := blobstor.GetRange(ctx, store, addr, at, 1_000_000, 12)
+	part, err := blobstor.GetRange(ctx, store, addr, at, 1_000_004, 11)
 	fmt.Printf("%s, %v\n", part, err)
 	// Output:
 	// 1300000 true <nil>
-	// grains, many, <nil>
+	// grains, man, <nil>
 }
