@@ -1,0 +1,278 @@
+package metabase
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/bolt"
+)
+
+// Check verifies the whole database: the pages of the file, every checksum, that every record has the keys it should
+// have and no key is without its record, and that counters equal a recount. It returns all that it found, each error
+// matching ErrCorrupt, and stops when ctx ends. It holds a read transaction for each container, so the file may grow
+// when it runs beside writes.
+func (db *DB) Check(ctx context.Context) error {
+	if err := db.enter(); err != nil {
+		return blobstor.Wrap("check", blobstor.Address{}, "", err)
+	}
+	err := db.file.Check(ctx)
+	db.leave()
+	ids, listed := db.Containers(ctx)
+	errs := []error{err, listed, db.checkStrays(ctx)}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			break
+		}
+		errs = append(errs, db.checkContainer(ctx, id))
+	}
+	return blobstor.Wrap("check", blobstor.Address{}, "", errors.Join(append(errs, ctx.Err())...))
+}
+
+// audit is what Check knows of a container.
+type audit struct {
+	t       *txn
+	n       named
+	id      blobstor.ID
+	recount Counters
+	keys    map[int]int // how many keys of each bucket the records account for
+	errs    []error
+}
+
+// mostErrors is how many errors are kept of a container; damage comes in thousands.
+const mostErrors = 100
+
+func (a *audit) bad(format string, args ...any) {
+	if len(a.errs) < mostErrors {
+		a.errs = append(a.errs, corrupt("container %v: %s", a.id, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (db *DB) checkContainer(ctx context.Context, id blobstor.ID) error {
+	var a audit
+	err := db.view(ctx, "check", blobstor.Address{Container: id}, func(t *txn) error {
+		n, ok := t.find(id)
+		if !ok {
+			return nil // it was dropped meanwhile
+		}
+		a = audit{t: t, n: n, id: id, keys: map[int]int{}}
+		return a.run(ctx)
+	})
+	return errors.Join(append(a.errs, err)...)
+}
+
+func (a *audit) run(ctx context.Context) error {
+	all := a.n.number.append(nil)
+	err := a.each(ctx, recs, all, func(key, value []byte) error {
+		addr := blobstor.Address{Container: a.id, Object: lastID(key)}
+		p, err := parseRecord(addr, value)
+		if err == nil && len(key) != recKey {
+			err = corrupt("record key %x", key)
+		}
+		if err == nil {
+			err = a.record(&p)
+		}
+		return err
+	})
+	for _, bucket := range []int{attrs, rels, marks} {
+		n := 0
+		err = errors.Join(err, a.each(ctx, bucket, all, func([]byte, []byte) error { n++; return nil }))
+		if n != a.keys[bucket] && ctx.Err() == nil {
+			a.bad("%d keys of %s, the records have %d", n, bucketNames[bucket], a.keys[bucket])
+		}
+	}
+	got, failed := a.t.counters(a.n.number)
+	if failed == nil && *got != a.recount {
+		a.bad("counters %+v, a recount gives %+v", *got, a.recount)
+	}
+	return errors.Join(err, failed)
+}
+
+// each calls do with every entry that begins with a prefix; what is damaged is reported and passed over.
+func (a *audit) each(ctx context.Context, bucket int, prefix []byte, do func(key, value []byte) error) error {
+	c := a.t.tx.Bucket(bucket).Cursor()
+	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && ctx.Err() == nil; k, v = c.Next() {
+		value, err := unseal(k, v)
+		if err == nil {
+			err = do(k, value)
+		}
+		if err != nil {
+			a.bad("%s %x: %v", bucketNames[bucket], k, err)
+		}
+	}
+	return nil
+}
+
+// record verifies that all keys of a record are there.
+func (a *audit) record(p *packed) error {
+	r, err := p.record()
+	if err != nil {
+		return err
+	}
+	if err := r.validate(); err != nil {
+		return err
+	}
+	seen := map[string]bool{} // an attribute that occurs twice has one key
+	a.t.eachKey(a.n.number, &r, func(bucket int, key []byte, value func([]byte) []byte) {
+		if seen[string(key)] {
+			return
+		}
+		seen[string(key)] = true
+		a.keys[bucket]++
+		var want []byte
+		if value != nil {
+			want = value(nil)
+		}
+		got, err := a.t.get(bucket, key)
+		if err != nil || got == nil || !bytes.Equal(got, want) {
+			a.bad("%v lacks %s %x: %v", r.Address, bucketNames[bucket], key, err)
+		}
+	})
+	m, err := a.t.mark(a.n.number, r.Address.Object)
+	if err != nil {
+		return err
+	}
+	if m != None {
+		a.keys[marks]++
+	}
+	by := countersOf(&r, m)
+	a.recount.add(&by, 1)
+	return nil
+}
+
+// checkStrays looks for keys of containers that are not known, and for entries of expiry without their record.
+func (db *DB) checkStrays(ctx context.Context) error {
+	var a audit
+	err := db.view(ctx, "check", blobstor.Address{}, func(t *txn) error {
+		names, err := t.names()
+		if err != nil {
+			return err
+		}
+		a.t = t
+		err = a.each(ctx, settings, keyDropped, func(key, _ []byte) error {
+			if len(key) == len(keyDropped)+prefix {
+				names[container(binary.BigEndian.Uint32(key[len(keyDropped):]))] = named{gone: true}
+			}
+			return nil
+		})
+		for _, bucket := range []int{recs, attrs, rels, marks, counts} {
+			err = errors.Join(err, a.strays(bucket, names))
+		}
+		return errors.Join(err, a.each(ctx, expires, nil, func(key, _ []byte) error { return a.expiry(key, names) }))
+	})
+	return errors.Join(append(a.errs, err)...)
+}
+
+// strays looks for containers in a bucket, from one to the next.
+func (a *audit) strays(bucket int, names map[container]named) error {
+	c := a.t.tx.Bucket(bucket).Cursor()
+	for k, _ := c.First(); k != nil; {
+		if len(k) < prefix {
+			a.bad("%s %x", bucketNames[bucket], k)
+			k, _ = c.Next()
+			continue
+		}
+		n := container(binary.BigEndian.Uint32(k))
+		if _, ok := names[n]; !ok {
+			a.bad("%s of container %d, which nobody knows", bucketNames[bucket], n)
+		}
+		next := following(n.append(nil))
+		if next == nil {
+			return nil
+		}
+		k, _ = c.Seek(next)
+	}
+	return nil
+}
+
+func (a *audit) expiry(key []byte, names map[container]named) error {
+	if len(key) != 8+recKey {
+		return corrupt("key of %d bytes", len(key))
+	}
+	n, ok := names[container(binary.BigEndian.Uint32(key[8:]))]
+	if !ok || n.gone {
+		return nil // of a container that was dropped
+	}
+	p, stored, err := a.t.record(n.number, blobstor.Address{Container: n.id, Object: lastID(key)})
+	if err == nil && (!stored || p.head.Expires != binary.BigEndian.Uint64(key)) {
+		err = corrupt("its object does not expire then")
+	}
+	return err
+}
+
+// Key is an entry of the database file that belongs to an object.
+type Key struct {
+	Bucket string
+	Key    []byte
+	Value  []byte // without its checksum
+	Err    error  // what is wrong with it
+}
+
+// Inspect returns the entries that an object's record has, and its mark, for a look at what the database knows. What is
+// missing or damaged has an Err. They are the caller's.
+func (db *DB) Inspect(ctx context.Context, addr blobstor.Address) (keys []Key, err error) {
+	err = db.view(ctx, "inspect", addr, func(t *txn) error {
+		n, ok := t.find(addr.Container)
+		if !ok {
+			return blobstor.ErrNotFound
+		}
+		look := func(bucket int, key []byte, must bool) {
+			v, err := t.get(bucket, key)
+			if v == nil && err == nil && must && t.tx.Bucket(bucket).Get(key) == nil {
+				err = corrupt("missing")
+			}
+			if v != nil || err != nil || must {
+				keys = append(keys, Key{bucketNames[bucket], bytes.Clone(key), bytes.Clone(v), err})
+			}
+		}
+		look(recs, appendRecKey(nil, n.number, &addr.Object), false)
+		look(marks, appendRecKey(nil, n.number, &addr.Object), false)
+		p, stored, err := t.record(n.number, addr)
+		if err != nil || !stored {
+			return err
+		}
+		r, err := p.record()
+		if err == nil {
+			t.eachKey(n.number, &r, func(bucket int, key []byte, _ func([]byte) []byte) { look(bucket, key, true) })
+		}
+		return err
+	})
+	return keys, err
+}
+
+// Compact copies the database to a fresh file, which takes the place of the old one when it is durable. Reads go on;
+// writes wait. The disk needs room for both.
+func (db *DB) Compact(ctx context.Context) error {
+	err := db.enterWrite()
+	if err == nil {
+		err = db.file.Compact(ctx)
+		db.leave()
+	}
+	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
+}
+
+// Reset replaces the database by an empty one. It waits for all calls inside. When it returns nil, that is durable;
+// otherwise all is as it was.
+func (db *DB) Reset(ctx context.Context) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	err := ctx.Err()
+	switch {
+	case db.closed:
+		err = blobstor.ErrClosed
+	case db.readOnly:
+		err = blobstor.ErrReadOnly
+	}
+	if err == nil {
+		err = db.file.Replace(ctx, func(_ context.Context, _ *bolt.Tx, to func(func(*bolt.Tx) error) error) error {
+			return to(db.initialize)
+		})
+	}
+	if err == nil {
+		db.dict.of, db.after = map[blobstor.ID]named{}, nil
+	}
+	return blobstor.Wrap("reset", blobstor.Address{}, "", err)
+}

@@ -1,0 +1,102 @@
+package metabase
+
+import (
+	"context"
+	"errors"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/bolt"
+	"github.com/granary-store/granary/internal/groupcommit"
+)
+
+// Limits of a commit group.
+const (
+	groupOps   = 1000
+	groupBytes = 4 << 20
+)
+
+// step is a part of an operation that succeeds or fails alone.
+type step struct {
+	// plan reads in the transaction, which has what earlier steps wrote, checks all that can fail, and plans the
+	// changes. It may run more than once, and its results count only after the commit.
+	plan  func(t *txn) error
+	frees bool // it is taken even if there is hardly any room
+	err   error
+}
+
+// operation is what a caller waits for.
+type operation struct {
+	epoch uint64
+	steps []step
+}
+
+// errUnchanged rolls back a transaction that wrote nothing.
+var errUnchanged = errors.New("nothing to commit")
+
+// do commits steps, together with those of other callers. It returns an error that concerns all of them; each step has
+// its own.
+func (db *DB) do(ctx context.Context, bytes int64, steps ...step) error {
+	epoch := db.epoch()
+	if err := db.enterWrite(); err != nil {
+		return err
+	}
+	defer db.leave()
+	err := db.committer.Do(ctx, &operation{epoch, steps}, bytes)
+	if errors.Is(err, groupcommit.ErrClosed) {
+		return blobstor.ErrClosed
+	}
+	return err
+}
+
+// commit is the committer's: one transaction for the group. If it fails before its commit, each operation gets one of
+// its own, so that one that the file's library cannot take spoils no other.
+func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
+	err := db.commitOnce(group)
+	if err == nil || len(group) == 1 || errors.Is(err, blobstor.ErrUncertain) || errors.Is(err, blobstor.ErrFailed) {
+		return err
+	}
+	for i := range group {
+		group[i].Err = db.commitOnce(group[i : i+1])
+	}
+	return nil
+}
+
+func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
+	t := txn{db: db}
+	pressed := db.file.Pressed()
+	err := db.file.Update(func(tx *bolt.Tx) error {
+		t.tx = tx
+		for _, op := range group {
+			t.epoch = op.Value.epoch
+			for i := range op.Value.steps {
+				t.run(&op.Value.steps[i], pressed)
+			}
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+		if !t.wrote {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err != nil && err != errUnchanged { //nolint:errorlint // it comes back as it is
+		return err
+	}
+	db.dict.publish(t.dict)
+	return nil
+}
+
+// run plans a step and carries it out, unless it is refused.
+func (t *txn) run(s *step, pressed bool) {
+	s.err = nil
+	if pressed && !s.frees {
+		s.err = ErrPressed
+		return
+	}
+	if s.err = s.plan(t); s.err != nil {
+		t.discard()
+		return
+	}
+	t.apply()
+}

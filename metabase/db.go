@@ -1,0 +1,225 @@
+package metabase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/bolt"
+	"github.com/granary-store/granary/internal/groupcommit"
+)
+
+// Options are what [Open] can be told. The zero value opens an existing database for reading and writing.
+type Options struct {
+	// Create makes the database if the directory is missing or empty. An existing one is opened.
+	Create bool
+
+	// ReadOnly changes nothing on disk; the database may be open read-only more than once at the same time.
+	ReadOnly bool
+
+	// NoSync leaves syncing to the system: power loss may then take, or damage, what was acknowledged.
+	NoSync bool
+
+	// Owner says whose database this is, at most 64 bytes. One made with another owner is refused; empty accepts any.
+	Owner []byte
+
+	// Perm is the mode of files; 0 is 0600.
+	Perm fs.FileMode
+
+	// Epoch returns the current epoch. It is called once in every operation, before its transaction. Nil is epoch 0,
+	// in which nothing expires.
+	Epoch func() uint64
+
+	// Locks are held by the program over the blob and the record of a Put, and taken by [DB.Collect]. Nil takes none.
+	Locks *blobstor.Locks
+
+	// ScanLimit is how many objects a Search looks at before it returns what it has; 0 is 10,000.
+	ScanLimit int
+
+	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none.
+	Ballast int64
+
+	// Logger gets what goes wrong in the background; nil is silent.
+	Logger *slog.Logger
+
+	// Hooks are called on events worth counting.
+	Hooks blobstor.Hooks
+
+	boltLog bolt.Logger // for tests
+}
+
+const defaultScanLimit = 10_000
+
+// Validate reports every field that no database could be opened with.
+func (o *Options) Validate() error {
+	var errs []error
+	bad := func(is bool, text string) {
+		if is {
+			errs = append(errs, errors.New("metabase: "+text))
+		}
+	}
+	bad(o.Create && o.ReadOnly, "Create has no effect with ReadOnly")
+	bad(o.NoSync && o.ReadOnly, "NoSync has no effect with ReadOnly")
+	bad(o.ScanLimit < 0, "ScanLimit is negative")
+	return errors.Join(errs...)
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	opts      Options
+	file      *bolt.DB
+	committer *groupcommit.Committer[*operation]
+	dict      dictionary
+
+	mu       sync.RWMutex // held for reading by calls inside
+	closed   bool
+	readOnly bool
+
+	sweeping sync.Mutex // one Collect or Drop at a time
+	after    []byte     // the mark behind which the next Collect begins
+}
+
+// Open opens a database in a directory of its own.
+func Open(dir string, opts *Options) (*DB, error) {
+	db, err := open(dir, opts)
+	return db, blobstor.Wrap("open", blobstor.Address{}, "", err)
+}
+
+func open(dir string, opts *Options) (*DB, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	file, err := bolt.Open(dir, &bolt.Options{
+		Kind: "metabase", Create: opts.Create, ReadOnly: opts.ReadOnly, NoSync: opts.NoSync, Owner: opts.Owner,
+		Perm: opts.Perm, Buckets: bucketNames, Ballast: opts.Ballast, Logger: opts.Logger, BoltLog: opts.boltLog,
+	})
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{opts: *opts, file: file, readOnly: opts.ReadOnly}
+	db.committer = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, db.commit, nil)
+	if err := db.start(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return db, nil
+}
+
+// version is that of the layout of keys and values.
+const version = 1
+
+// start reads what is kept in memory, and writes the version into a new file.
+func (db *DB) start() error {
+	var found []byte
+	err := db.file.View(func(tx *bolt.Tx) (err error) {
+		t := txn{db: db, tx: tx}
+		if found, err = t.get(settings, keyVersion); err == nil {
+			found = append([]byte(nil), found...)
+			err = db.dict.load(&t)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0 && !db.opts.ReadOnly && len(db.dict.of) == 0:
+		return db.file.Update(db.initialize)
+	case len(found) != 1 || found[0] != version:
+		return fmt.Errorf("%w: metabase of version %x, this is %d", blobstor.ErrLayout, found, version)
+	}
+	return nil
+}
+
+// initialize writes what an empty database has.
+func (db *DB) initialize(tx *bolt.Tx) error {
+	t := txn{db: db, tx: tx}
+	t.put(settings, keyVersion, func(b []byte) []byte { return append(b, version) })
+	t.apply()
+	return t.err
+}
+
+func (db *DB) epoch() uint64 {
+	if db.opts.Epoch == nil {
+		return 0
+	}
+	return db.opts.Epoch()
+}
+
+// enter begins a call; leave ends it.
+func (db *DB) enter() error {
+	db.mu.RLock()
+	if db.closed {
+		db.mu.RUnlock()
+		return blobstor.ErrClosed
+	}
+	return nil
+}
+
+func (db *DB) leave() { db.mu.RUnlock() }
+
+func (db *DB) enterWrite() error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	if db.readOnly {
+		db.leave()
+		return blobstor.ErrReadOnly
+	}
+	return nil
+}
+
+// view runs fn in a read transaction, and wraps its error.
+func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn func(t *txn) error) error {
+	epoch, err := db.epoch(), ctx.Err()
+	if err == nil {
+		err = db.enter()
+	}
+	if err == nil {
+		err = db.file.View(func(tx *bolt.Tx) error { return fn(&txn{db: db, tx: tx, epoch: epoch}) })
+		db.leave()
+	}
+	return blobstor.Wrap(op, addr, "", err)
+}
+
+// SetReadOnly refuses writes with ErrReadOnly from the moment it returns, or takes them again. It waits for the calls
+// inside. A database that was opened read-only stays so.
+func (db *DB) SetReadOnly(ctx context.Context, on bool) error {
+	if err := ctx.Err(); err != nil {
+		return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	switch {
+	case db.closed:
+		return blobstor.Wrap("set read-only", blobstor.Address{}, "", blobstor.ErrClosed)
+	case !on && db.opts.ReadOnly:
+		return blobstor.Wrap("set read-only", blobstor.Address{}, "", blobstor.ErrReadOnly)
+	}
+	db.readOnly = on
+	return nil
+}
+
+// Close waits for the calls inside and closes the database. Every later call returns ErrClosed; Close itself returns
+// nil again.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return nil
+	}
+	db.closed = true
+	db.committer.Close()
+	return blobstor.Wrap("close", blobstor.Address{}, "", db.file.Close())
+}
+
+// isAbsent reports whether an error says that the object was never stored, and nothing else.
+func isAbsent(err error) bool {
+	e, ok := errors.AsType[*blobstor.Error](err)
+	return ok && e.Err == blobstor.ErrNotFound //nolint:errorlint // those that say more match it
+}

@@ -1,0 +1,128 @@
+package metabase
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// dictionary knows the number of every container, as the last commit left them.
+type dictionary struct {
+	mu sync.RWMutex
+	of map[blobstor.ID]named
+}
+
+func (d *dictionary) get(id blobstor.ID) (named, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	n, ok := d.of[id]
+	return n, ok
+}
+
+// publish takes over what a transaction changed.
+func (d *dictionary) publish(changed map[blobstor.ID]named) {
+	if len(changed) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, n := range changed {
+		if n.gone {
+			delete(d.of, id)
+		} else {
+			d.of[id] = n
+		}
+	}
+}
+
+// load reads the dictionary from the file.
+func (d *dictionary) load(t *txn) error {
+	d.of = make(map[blobstor.ID]named)
+	return t.scan(dict, nil, func(key, value []byte) (bool, error) {
+		if len(key) != idSize || len(value) != 5 || value[4] > 1 {
+			return false, corrupt("dictionary")
+		}
+		d.of[lastID(key)] = named{number: container(binary.BigEndian.Uint32(value)), marked: value[4] == 1}
+		return true, nil
+	})
+}
+
+// Settings that there is one of.
+var (
+	keyVersion = []byte("version")
+	keyNext    = []byte("next")     // the number of the next container
+	keyDropped = []byte("dropped/") // and a number: what is left of that container is to be removed
+)
+
+func (t *txn) planName(id blobstor.ID, n named) {
+	key := t.done(append(t.begin(), id[:]...))
+	if n.gone {
+		t.del(dict, key)
+	} else {
+		t.put(dict, key, func(b []byte) []byte {
+			mark := byte(0)
+			if n.marked {
+				mark = 1
+			}
+			return append(n.number.append(b), mark)
+		})
+	}
+	if t.dict == nil {
+		t.dict = make(map[blobstor.ID]named)
+	}
+	t.dict[id] = n
+}
+
+// open returns a container, and gives it a number if it has none.
+func (t *txn) open(id blobstor.ID) (named, error) {
+	if n, ok := t.find(id); ok {
+		return n, nil
+	}
+	v, err := t.get(settings, keyNext)
+	if err != nil {
+		return named{}, err
+	}
+	next := container(1)
+	if len(v) == prefix {
+		next = container(binary.BigEndian.Uint32(v))
+	}
+	t.put(settings, keyNext, (next + 1).append)
+	n := named{number: next}
+	t.planName(id, n)
+	return n, nil
+}
+
+// planContainer plans the mark of a container.
+func (t *txn) planContainer(id blobstor.ID, n named, m Mark) error {
+	n.marked = m != None
+	t.planName(id, n)
+	return nil
+}
+
+// Containers returns the IDs of all containers that objects were recorded of and that were not dropped, in order.
+// It is the caller's.
+func (db *DB) Containers(ctx context.Context) (ids []blobstor.ID, err error) {
+	err = db.view(ctx, "containers", blobstor.Address{}, func(t *txn) error {
+		return t.scan(dict, nil, func(key, _ []byte) (bool, error) {
+			ids = append(ids, lastID(key))
+			return true, nil
+		})
+	})
+	return ids, err
+}
+
+// Counters returns what a container holds; of one that is not known, nothing.
+func (db *DB) Counters(ctx context.Context, id blobstor.ID) (c Counters, err error) {
+	err = db.view(ctx, "counters", blobstor.Address{Container: id}, func(t *txn) error {
+		n, ok := t.find(id)
+		if !ok {
+			return nil
+		}
+		got, err := t.counters(n.number)
+		c = *got
+		return err
+	})
+	return c, err
+}

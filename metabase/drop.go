@@ -1,0 +1,103 @@
+package metabase
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// Drop forgets a container and all that is recorded of it, and nothing else: the blobs are the caller's to remove, for
+// instance by marking the container and calling [DB.Collect] before. From the first commit on the container is unknown;
+// the rest is done in many small ones, and what a crash leaves of it is done by the next Drop or Collect. A container
+// that is not known is no error.
+func (db *DB) Drop(ctx context.Context, id blobstor.ID) error {
+	db.sweeping.Lock()
+	defer db.sweeping.Unlock()
+	s := step{frees: true, plan: func(t *txn) error {
+		n, ok := t.find(id)
+		if !ok {
+			return nil
+		}
+		n.gone = true
+		t.planName(id, n)
+		t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
+		return nil
+	}}
+	steps := []step{s}
+	err := db.do(ctx, 0, steps...)
+	if err = errors.Join(err, steps[0].err); err == nil {
+		err = db.finishDrops(ctx)
+	}
+	return blobstor.Wrap("drop", blobstor.Address{Container: id}, "", err)
+}
+
+// dropKeys is how many keys go in one commit.
+const dropKeys = 2000
+
+// finishDrops removes what is left of dropped containers.
+func (db *DB) finishDrops(ctx context.Context) error {
+	for {
+		c, found, err := db.dropped(ctx)
+		if err != nil || !found {
+			return err
+		}
+		steps := []step{{frees: true, plan: func(t *txn) error { return t.planDrop(c) }}}
+		if err := db.do(ctx, dropKeys*100, steps...); err != nil {
+			return err
+		}
+		if steps[0].err != nil {
+			return steps[0].err
+		}
+	}
+}
+
+// dropped returns a container of which something is left.
+func (db *DB) dropped(ctx context.Context) (c container, found bool, err error) {
+	err = db.view(ctx, "drop", blobstor.Address{}, func(t *txn) error {
+		return t.scan(settings, keyDropped, func(key, _ []byte) (bool, error) {
+			if len(key) != len(keyDropped)+prefix {
+				return false, corrupt("dropped container %x", key)
+			}
+			c, found = container(binary.BigEndian.Uint32(key[len(keyDropped):])), true
+			return false, nil
+		})
+	})
+	return c, found, err
+}
+
+// planDrop plans the removal of some keys of a container. What they say does not matter any more, damaged or not,
+// except when an object expires.
+func (t *txn) planDrop(c container) error {
+	left := dropKeys
+	key := t.done(c.append(t.begin()))
+	for _, bucket := range []int{attrs, rels, marks, recs, counts} {
+		cursor := t.tx.Bucket(bucket).Cursor()
+		for k, v := cursor.Seek(key); k != nil && bytes.HasPrefix(k, key); k, v = cursor.Next() {
+			if left--; left < 0 {
+				return nil
+			}
+			if bucket == recs {
+				t.planNoExpiry(c, k, v)
+			}
+			t.del(bucket, t.done(append(t.begin(), k...)))
+		}
+	}
+	t.del(settings, t.done(append(append(t.begin(), keyDropped...), key...)))
+	return nil
+}
+
+// planNoExpiry plans that the index of expiry forgets an object, if its record can still be read. An entry that stays
+// belongs to no container and is passed over.
+func (t *txn) planNoExpiry(c container, key, value []byte) {
+	value, err := unseal(key, value)
+	if err != nil {
+		return
+	}
+	id := lastID(key)
+	if p, err := parseRecord(blobstor.Address{Object: id}, value); err == nil && p.head.Expires != 0 {
+		t.del(expires, t.done(appendExpiry(t.begin(), p.head.Expires, c, &id)))
+	}
+}

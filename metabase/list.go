@@ -1,0 +1,137 @@
+package metabase
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// Found is an object that a List, a Search or Expired found.
+type Found struct {
+	Address blobstor.Address
+	Kind    Kind
+	Size    int64
+	Values  []string // of the attributes that were asked for, in their order; "" where the object has none
+}
+
+// found makes what a caller gets of a record.
+func (p *packed) found(keys []string) (Found, error) {
+	f := Found{Address: p.head.Address, Kind: p.head.Kind, Size: p.head.Size}
+	if len(keys) == 0 {
+		return f, nil
+	}
+	f.Values = make([]string, len(keys))
+	have := make([]bool, len(keys))
+	err := p.each(func(_ Mode, key, value []byte) bool {
+		for i, k := range keys {
+			if !have[i] && string(key) == k {
+				f.Values[i], have[i] = string(value), true
+			}
+		}
+		return true
+	})
+	return f, err
+}
+
+// maxPage is the most that one call returns, so that no read transaction lasts long.
+const maxPage = 10_000
+
+// List returns the objects that have a blob here and can be read, in the order of container and object, from behind an
+// address, zero for the beginning, and at most limit of them; fewer only at the end. The address need not be of an
+// object that is stored. A page is one transaction of at most 10,000 objects, and is the caller's.
+func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys ...string) (page []Found, err error) {
+	limit = min(limit, maxPage)
+	err = db.view(ctx, "list", blobstor.Address{}, func(t *txn) error {
+		if limit <= 0 {
+			return nil
+		}
+		return t.scanFrom(dict, after.Container[:], nil, func(key, _ []byte) (bool, error) {
+			id := lastID(key)
+			n, ok := t.find(id)
+			if !ok || n.marked {
+				return true, nil
+			}
+			var from *blobstor.ID
+			if id == after.Container {
+				from = &after.Object
+			}
+			page, err = t.list(n, id, from, page, limit, keys)
+			return len(page) < limit, err
+		})
+	})
+	return page, err
+}
+
+// list appends the objects of a container from behind one of them.
+func (t *txn) list(n named, id blobstor.ID, after *blobstor.ID, page []Found, limit int, keys []string) ([]Found, error) {
+	all := n.number.append(nil)
+	from := all
+	if after != nil {
+		from = append(appendRecKey(nil, n.number, after), 0)
+	}
+	err := t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
+		v := verdict{stored: true}
+		var err error
+		if v.packed, err = parseRecord(blobstor.Address{Container: id, Object: lastID(key)}, value); err != nil {
+			return false, err
+		}
+		if v.head.Virtual {
+			return true, nil
+		}
+		if err := t.judgeRecord(n, &v, deepest); err != nil || v.state != Available {
+			return true, err
+		}
+		f, err := v.found(keys)
+		page = append(page, f)
+		return len(page) < limit, err
+	})
+	return page, err
+}
+
+// Expired returns objects whose last epoch is over and that nothing holds, at most limit of them, those first that
+// expired first. It removes nothing. After is an object of the page before; if that is not stored any more, the pages
+// begin again, for what was returned before is gone or still to be removed.
+func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (page []Found, err error) {
+	limit = min(limit, maxPage)
+	err = db.view(ctx, "expired", blobstor.Address{}, func(t *txn) error {
+		from, err := t.expiryOf(after)
+		if err != nil || limit <= 0 {
+			return err
+		}
+		names, err := t.names()
+		if err != nil {
+			return err
+		}
+		return t.scanFrom(expires, from, nil, func(key, _ []byte) (bool, error) {
+			if len(key) != 8+recKey || binary.BigEndian.Uint64(key) >= t.epoch {
+				return false, nil
+			}
+			n, ok := names[container(binary.BigEndian.Uint32(key[8:]))]
+			if !ok {
+				return true, nil // of a container that was dropped
+			}
+			v, err := t.judge(n, blobstor.Address{Container: n.id, Object: lastID(key)})
+			if err != nil || v.state != Expired {
+				return true, nil //nolint:nilerr // one bad record must not stop the others; Check reports it
+			}
+			f, err := v.found(nil)
+			page = append(page, f)
+			return len(page) < limit, err
+		})
+	})
+	return page, err
+}
+
+// expiryOf returns the key behind which the objects come that expire after this one.
+func (t *txn) expiryOf(addr blobstor.Address) ([]byte, error) {
+	n, ok := t.find(addr.Container)
+	if !ok {
+		return nil, nil
+	}
+	p, stored, err := t.record(n.number, addr)
+	if err != nil || !stored || p.head.Expires == 0 {
+		return nil, err
+	}
+	return append(appendExpiry(nil, p.head.Expires, n.number, &addr.Object), 0), nil
+}

@@ -1,0 +1,255 @@
+package metabase
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// Page is a part of a query's results.
+type Page struct {
+	Found []Match
+	Next  Position // where the next page begins, if there is more
+	More  bool     // there may be more: the limit was reached, or so many objects were looked at that the search paused
+}
+
+// Match is an object that a Search found, and where it stands in the order of the query.
+type Match struct {
+	Found
+	At Position
+}
+
+// Search returns a page of the objects that match a query. A query that makes no sense is [ErrQuery]; one that nothing
+// can match is an empty page. When [Options.ScanLimit] objects were looked at, it returns what it found until then,
+// which may be nothing, and More. The page is the caller's, and one transaction.
+func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
+	p, err := q.check()
+	if err != nil {
+		return page, blobstor.Wrap("search", blobstor.Address{Container: q.Container}, "", err)
+	}
+	err = db.view(ctx, "search", blobstor.Address{Container: q.Container}, func(t *txn) error {
+		n, ok := t.find(q.Container)
+		if !ok || n.marked && !q.AnyStatus || p.empty {
+			return nil
+		}
+		s := search{plan: p, t: t, n: n, left: db.opts.ScanLimit}
+		if s.left == 0 {
+			s.left = defaultScanLimit
+		}
+		err := s.run()
+		page = s.page
+		return err
+	})
+	return page, err
+}
+
+// search is a Search that runs.
+type search struct {
+	*plan
+	t    *txn
+	n    named
+	left int // objects that may still be looked at
+	page Page
+}
+
+func (s *search) run() error {
+	switch {
+	case !s.ordered:
+		return s.byID()
+	case s.Filters[0].Op.numeric():
+		return s.byNumber()
+	}
+	return s.byText()
+}
+
+// byID looks at all objects.
+func (s *search) byID() error {
+	all := s.n.number.append(nil)
+	from := all
+	if !s.After.Object.IsZero() {
+		from = append(appendRecKey(nil, s.n.number, &s.After.Object), 0)
+	}
+	return s.t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
+		return s.look(lastID(key), nil, nil, value)
+	})
+}
+
+// byText looks at the entries of the first filter's attribute that the filter allows.
+func (s *search) byText() error {
+	f := &s.Filters[0]
+	all := appendAttr(nil, s.n.number, asText, f.Key)
+	within := all
+	switch f.Op {
+	case EQ:
+		within = appendTerminated(slices.Clip(all), f.Value)
+	case Prefix:
+		within = appendEscaped(slices.Clip(all), f.Value)
+	}
+	from := within
+	if s.After != (Position{}) {
+		after := append(appendTerminated(slices.Clip(all), s.After.Value), s.After.Object[:]...)
+		if after = append(after, 0); bytes.Compare(after, from) > 0 {
+			from = after
+		}
+	}
+	if f.Op != NE {
+		return s.text(from, within, len(all))
+	}
+	// All but one value: up to it, and behind it.
+	not := appendTerminated(slices.Clip(all), f.Value)
+	behind := following(not)
+	if bytes.Compare(from, not) < 0 {
+		if err := s.textUntil(from, within, not, len(all)); err != nil || s.page.More {
+			return err
+		}
+	}
+	if bytes.Compare(from, behind) < 0 {
+		from = behind
+	}
+	return s.text(from, within, len(all))
+}
+
+func (s *search) text(from, within []byte, skip int) error {
+	return s.textUntil(from, within, nil, skip)
+}
+
+// textUntil looks at entries from one key up to another, whose first bytes say which attribute they are of.
+func (s *search) textUntil(from, within, until []byte, skip int) error {
+	return s.t.scanFrom(attrs, from, within, func(key, _ []byte) (bool, error) {
+		if until != nil && bytes.Compare(key, until) >= 0 {
+			return false, nil
+		}
+		value, rest, ok := cutEscaped(key[skip:])
+		if !ok || len(rest) != idSize {
+			return false, corrupt("index entry %x", key)
+		}
+		if bytes.IndexByte(value, 0) >= 0 {
+			value = []byte(unescaped(value))
+		}
+		return s.look(lastID(rest), value, value, nil)
+	})
+}
+
+// byNumber looks at the entries of a range of numbers.
+func (s *search) byNumber() error {
+	all := appendAttr(nil, s.n.number, asNumber, s.Filters[0].Key)
+	from := append(slices.Clip(all), s.from[:]...)
+	if s.After != (Position{}) {
+		after := append(append(slices.Clip(all), s.after[:]...), s.After.Object[:]...)
+		if after = append(after, 0); bytes.Compare(after, from) > 0 {
+			from = after
+		}
+	}
+	return s.t.scanFrom(attrs, from, all, func(key, _ []byte) (bool, error) {
+		rest := key[len(all):]
+		if len(rest) != len(number{})+idSize {
+			return false, corrupt("index entry %x", key)
+		}
+		n := number(rest[:len(number{})])
+		if bytes.Compare(n[:], s.to[:]) > 0 {
+			return false, nil
+		}
+		digits := []byte(n.String())
+		return s.look(lastID(rest), digits, digits, nil)
+	})
+}
+
+// look decides about one object, which a value of the first filter's attribute led to, and reports whether to go on.
+func (s *search) look(id blobstor.ID, by, at, record []byte) (more bool, err error) {
+	if s.left--; s.left < 0 {
+		s.page.More = true
+		return false, nil
+	}
+	s.page.Next = Position{Object: id}
+	ok := by == nil || s.meets(Auto, by)
+	var v verdict
+	if ok {
+		v, ok, err = s.record(id, by, record)
+	}
+	if err != nil {
+		return false, err
+	}
+	if ok && len(s.page.Found) == s.limit {
+		s.page.More = true
+		s.page.Next = s.page.Found[s.limit-1].At
+		return false, nil
+	}
+	if by != nil {
+		s.page.Next.Value = string(at)
+	}
+	if !ok {
+		return true, nil
+	}
+	f, err := v.found(s.Attrs)
+	s.page.Found = append(s.page.Found, Match{f, s.page.Next})
+	return true, err
+}
+
+// record reads an object's record, and reports whether it belongs to the results.
+func (s *search) record(id blobstor.ID, by, record []byte) (v verdict, ok bool, err error) {
+	addr := blobstor.Address{Container: s.Container, Object: id}
+	if record == nil {
+		if v.packed, v.stored, err = s.t.record(s.n.number, addr); err == nil && !v.stored {
+			err = corrupt("%v is in the index and has no record", addr)
+		}
+	} else {
+		v.packed, err = parseRecord(addr, record)
+		v.stored = true
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if ok, err = s.accepts(&v.packed, by); err != nil || !ok || s.AnyStatus {
+		return v, ok, err
+	}
+	err = s.t.judgeRecord(s.n, &v, deepest)
+	return v, v.state == Available, err
+}
+
+// Merge returns the page that one database with the objects of all pages would return for a query: in order, each
+// object once, up to the query's limit, and not beyond the place where a page that has more ends.
+func Merge(q Query, pages ...Page) Page {
+	p, err := q.check()
+	if err != nil {
+		return Page{}
+	}
+	var all []Match
+	var out Page
+	var end *Position
+	for i := range pages {
+		all = append(all, pages[i].Found...)
+		if pages[i].More && (end == nil || p.compare(pages[i].Next, *end) < 0) {
+			end = &pages[i].Next
+		}
+	}
+	slices.SortFunc(all, func(a, b Match) int { return p.compare(a.At, b.At) })
+	for i := range all {
+		if end != nil && p.compare(all[i].At, *end) > 0 {
+			break
+		}
+		if n := len(out.Found); n > 0 && out.Found[n-1].Address == all[i].Address {
+			continue
+		} else if n == p.limit {
+			out.More, out.Next = true, out.Found[n-1].At
+			return out
+		}
+		out.Found = append(out.Found, all[i])
+	}
+	if end != nil {
+		out.More, out.Next = true, *end
+	}
+	return out
+}
+
+// compare compares two positions in the order of the query.
+func (p *plan) compare(a, b Position) int {
+	if p.ordered && a.Value != b.Value {
+		if c := p.order([]byte(a.Value), []byte(b.Value)); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(string(a.Object[:]), string(b.Object[:]))
+}

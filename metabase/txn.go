@@ -1,0 +1,264 @@
+package metabase
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/bolt"
+)
+
+// txn is a transaction of the database file. Its buckets are opened once and serve all of a commit group.
+type txn struct {
+	db    *DB
+	tx    *bolt.Tx
+	epoch uint64 // of the operation
+
+	// What follows is of write transactions only.
+	dict    map[blobstor.ID]named // what this transaction changed, published after its commit
+	counted map[container]*Counters
+	changes []change // of the step that is planned
+	deltas  []delta
+	arena   []byte // of keys and values; the file's library keeps values until commit
+	wrote   bool
+	err     error // of a change that could not be applied
+}
+
+// named is what the dictionary says of a container.
+type named struct {
+	id blobstor.ID // set by names
+
+	number container
+	marked bool // for removal, with all that is in it
+	gone   bool
+}
+
+type change struct {
+	bucket     int
+	key, value []byte // a nil value deletes the key
+}
+
+type delta struct {
+	of container
+	Counters
+}
+
+// find returns the container's entry in the dictionary.
+func (t *txn) find(id blobstor.ID) (named, bool) {
+	if n, ok := t.dict[id]; ok {
+		return n, !n.gone
+	}
+	return t.db.dict.get(id)
+}
+
+// get returns an entry, verified; nil if there is none. It is valid as long as the transaction.
+func (t *txn) get(bucket int, key []byte) ([]byte, error) {
+	v := t.tx.Bucket(bucket).Get(key)
+	if v == nil {
+		return nil, nil
+	}
+	return unseal(key, v)
+}
+
+// scan yields the entries whose keys begin with a prefix, verified, until yield returns false. It must not be used
+// while entries of the bucket change.
+func (t *txn) scan(bucket int, prefix []byte, yield func(key, value []byte) (bool, error)) error {
+	return t.scanFrom(bucket, prefix, prefix, yield)
+}
+
+// scanFrom likewise, beginning at a key.
+func (t *txn) scanFrom(bucket int, from, prefix []byte, yield func(key, value []byte) (bool, error)) error {
+	c := t.tx.Bucket(bucket).Cursor()
+	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		value, err := unseal(k, v)
+		if err != nil {
+			return err
+		}
+		if more, err := yield(k, value); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record returns the record of an object, and whether there is one.
+func (t *txn) record(c container, addr blobstor.Address) (p packed, stored bool, err error) {
+	var buf [recKey]byte
+	v, err := t.get(recs, appendRecKey(buf[:0], c, &addr.Object))
+	if v == nil || err != nil {
+		return p, false, err
+	}
+	p, err = parseRecord(addr, v)
+	return p, true, err
+}
+
+// mark returns the mark of an object.
+func (t *txn) mark(c container, id blobstor.ID) (Mark, error) {
+	var buf [recKey]byte
+	v, err := t.get(marks, appendRecKey(buf[:0], c, &id))
+	if v == nil || err != nil {
+		return None, err
+	}
+	if len(v) != 1 || Mark(v[0]) >= markKinds {
+		return None, corrupt("mark of %v", id)
+	}
+	return Mark(v[0]), nil
+}
+
+// begin returns an empty slice to which a key or value is appended; done ends it.
+func (t *txn) begin() []byte {
+	if cap(t.arena)-len(t.arena) < 1<<10 {
+		t.arena = make([]byte, 0, 64<<10)
+	}
+	return t.arena[len(t.arena):]
+}
+
+func (t *txn) done(b []byte) []byte {
+	if cap(t.arena)-len(t.arena) >= len(b) {
+		t.arena = t.arena[:len(t.arena)+len(b)]
+	}
+	return b[:len(b):len(b)]
+}
+
+// put plans that an entry is written: key, and a value that fill appends.
+func (t *txn) put(bucket int, key []byte, fill func(b []byte) []byte) {
+	b := t.begin()
+	if fill != nil {
+		b = fill(b)
+	}
+	t.changes = append(t.changes, change{bucket, key, t.done(seal(key, b, 0))})
+}
+
+// del plans that an entry is removed.
+func (t *txn) del(bucket int, key []byte) {
+	t.changes = append(t.changes, change{bucket, key, nil})
+}
+
+// count plans that counters change.
+func (t *txn) count(c container, by Counters) { t.deltas = append(t.deltas, delta{c, by}) }
+
+// apply carries out what was planned.
+func (t *txn) apply() {
+	for i := range t.changes {
+		c := &t.changes[i]
+		b := t.tx.Bucket(c.bucket)
+		var err error
+		if c.value == nil {
+			err = b.Delete(c.key)
+		} else {
+			err = b.Put(c.key, c.value)
+		}
+		if t.err == nil {
+			t.err = err
+		}
+		t.wrote = true
+	}
+	for i := range t.deltas {
+		d := &t.deltas[i]
+		n, err := t.counters(d.of)
+		if t.err == nil {
+			t.err = err
+		}
+		n.add(&d.Counters, 1)
+	}
+	t.discard()
+}
+
+// discard forgets what was planned.
+func (t *txn) discard() { t.changes, t.deltas = t.changes[:0], t.deltas[:0] }
+
+// counters returns a container's counters as this transaction has changed them.
+func (t *txn) counters(c container) (*Counters, error) {
+	if n := t.counted[c]; n != nil {
+		return n, nil
+	}
+	n := new(Counters)
+	var buf [prefix]byte
+	v, err := t.get(counts, c.append(buf[:0]))
+	if err == nil && v != nil {
+		err = n.parse(v)
+	}
+	if t.counted == nil {
+		t.counted = make(map[container]*Counters)
+	}
+	t.counted[c] = n
+	return n, err
+}
+
+// flush writes the counters that changed.
+func (t *txn) flush() error {
+	for c, n := range t.counted {
+		key := t.done(c.append(t.begin()))
+		t.put(counts, key, n.appendTo)
+	}
+	t.counted = nil
+	t.apply()
+	return t.err
+}
+
+// Counters tell what a container holds. They change with every operation and equal a recount at any time.
+type Counters struct {
+	Objects    int64 // that have a blob here
+	Roots      int64 // regular objects that are not part of another one, virtual ones included
+	Tombstones int64
+	Locks      int64
+	Links      int64
+	Garbage    int64 // marked [Garbage] or [Redundant]
+	Payload    int64 // bytes of the objects that have a blob here and are not marked
+}
+
+const counterSize = 7 * 8
+
+func (c *Counters) fields() [7]*int64 {
+	return [...]*int64{&c.Objects, &c.Roots, &c.Tombstones, &c.Locks, &c.Links, &c.Garbage, &c.Payload}
+}
+
+func (c *Counters) add(by *Counters, times int64) {
+	f, b := c.fields(), by.fields()
+	for i := range f {
+		*f[i] += times * *b[i]
+	}
+}
+
+func (c *Counters) appendTo(b []byte) []byte {
+	for _, f := range c.fields() {
+		b = binary.BigEndian.AppendUint64(b, uint64(*f))
+	}
+	return b
+}
+
+func (c *Counters) parse(b []byte) error {
+	if len(b) != counterSize {
+		return corrupt("counters of %d bytes", len(b))
+	}
+	for i, f := range c.fields() {
+		*f = int64(binary.BigEndian.Uint64(b[8*i:]))
+	}
+	return nil
+}
+
+// countersOf returns what one record with this mark adds to its container's counters.
+func countersOf(r *Record, m Mark) (c Counters) {
+	if !r.Virtual {
+		c.Objects = 1
+		if m == None {
+			c.Payload = r.Size
+		}
+	}
+	if m != None {
+		c.Garbage = 1
+	}
+	switch r.Kind {
+	case Regular:
+		if !r.isPart() {
+			c.Roots = 1
+		}
+	case Tombstone:
+		c.Tombstones = 1
+	case Lock:
+		c.Locks = 1
+	case Link:
+		c.Links = 1
+	}
+	return c
+}
