@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
@@ -208,6 +209,16 @@ func writeZeros(f *sysFile, size int64) error {
 // Busy reports whether a call is using the file right now: a hint for choosing which of many files to close. It is
 // false where the system layer does not count.
 func (f *File) Busy() bool { return f.f.busy() }
+
+// Dup returns the same open file as one of the system's, for code that cannot do with less. It is the caller's to
+// close, and what it does no Tap sees.
+func (f *File) Dup() (*os.File, error) {
+	file, err := f.f.dup(f.name)
+	return file, pathError("open", f.name, err)
+}
+
+// Unlock gives up the lock that other code took on a file it got by Dup, and cannot give up itself.
+func (f *File) Unlock() error { return pathError("unlock", f.name, unlock(&f.f)) }
 
 // Close releases the file. It does not sync it.
 func (f *File) Close() error { return pathError("close", f.name, f.f.close()) }

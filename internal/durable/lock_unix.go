@@ -22,3 +22,8 @@ func lock(f *sysFile, shared bool) error {
 	}
 	return pathError("lock", lockName, err)
 }
+
+// unlock gives up a lock on the open file, whoever took it: a mapping would keep it after the file is closed.
+func unlock(f *sysFile) error {
+	return f.do(func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) })
+}

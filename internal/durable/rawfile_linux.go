@@ -127,16 +127,23 @@ func (f *sysFile) size() (int64, error) {
 }
 
 // stat goes through an os.File, which knows how to say it.
-func (f *sysFile) stat() (info fs.FileInfo, err error) {
+func (f *sysFile) stat() (fs.FileInfo, error) {
+	file, err := f.dup("file")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return file.Stat()
+}
+
+// dup returns a second descriptor of the open file.
+func (f *sysFile) dup(name string) (file *os.File, err error) {
 	err = f.do(func(fd int) error {
-		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			return err
+		again, err := dupFD(fd)
+		if err == nil {
+			file = os.NewFile(uintptr(again), name)
 		}
-		file := os.NewFile(uintptr(again), "file")
-		defer file.Close()
-		info, err = file.Stat()
 		return err
 	})
-	return info, err
+	return file, err
 }

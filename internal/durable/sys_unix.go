@@ -20,3 +20,5 @@ func freeSpace(dir *os.File) (int64, error) {
 	err := unix.Fstatfs(int(dir.Fd()), &st)
 	return int64(st.Bavail) * int64(st.Bsize), err
 }
+
+func dupFD(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) }

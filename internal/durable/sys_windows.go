@@ -21,3 +21,10 @@ func freeSpace(dir *os.File) (int64, error) {
 	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
 	return int64(free), err
 }
+
+func dupFD(fd int) (int, error) {
+	self := windows.CurrentProcess()
+	var again windows.Handle
+	err := windows.DuplicateHandle(self, windows.Handle(fd), self, &again, 0, false, windows.DUPLICATE_SAME_ACCESS)
+	return int(again), err
+}

@@ -1,0 +1,32 @@
+package bolt
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// commitError is the error of a commit that failed: it may be on disk or not. It matches blobstor.ErrUncertain, and
+// blobstor.ErrNoSpace if the disk is full, which is no fault.
+type commitError struct{ err error }
+
+func (e *commitError) Error() string { return blobstor.ErrUncertain.Error() + ": " + e.err.Error() }
+func (e *commitError) Unwrap() error { return e.err }
+func (e *commitError) Fault() bool   { return !isNoSpace(e.err) }
+
+func (e *commitError) Is(target error) bool {
+	return target == blobstor.ErrUncertain || target == blobstor.ErrNoSpace && isNoSpace(e.err)
+}
+
+// isNoSpace reports whether err is a full disk or quota. bbolt keeps only the text of what it meets when it makes
+// the file longer.
+func isNoSpace(err error) bool {
+	if errors.Is(blobstor.Wrap("commit", blobstor.Address{}, "", err), blobstor.ErrNoSpace) {
+		return true
+	}
+	text := err.Error()
+	return (strings.HasPrefix(text, "file resize error: ") || strings.HasPrefix(text, "file sync error: ")) &&
+		strings.HasSuffix(text, syscall.ENOSPC.Error())
+}

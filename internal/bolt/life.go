@@ -1,0 +1,100 @@
+package bolt
+
+import (
+	"github.com/granary-store/granary/blobstor"
+)
+
+// enter begins a call, which ends with calls.Done.
+func (db *DB) enter() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return blobstor.ErrClosed
+	}
+	db.calls.Add(1)
+	return nil
+}
+
+// use returns the open file, after opening it again where a full disk left it stale. The use ends with release.
+func (db *DB) use() (*handle, error) {
+	for {
+		h, err := db.tryUse()
+		if h != nil || err != nil {
+			return h, err
+		}
+		db.reopen()
+	}
+}
+
+// tryUse returns nothing if the file is stale.
+func (db *DB) tryUse() (*handle, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.failed != nil {
+		return nil, db.failed
+	}
+	if db.stale {
+		return nil, nil
+	}
+	db.cur.uses++
+	return db.cur, nil
+}
+
+// release ends a use, and closes the file after the last one.
+func (db *DB) release(h *handle) {
+	db.mu.Lock()
+	h.uses--
+	last := h.uses == 0
+	db.mu.Unlock()
+	if !last {
+		return
+	}
+	if err := h.close(); err != nil {
+		db.log.Error("bolt file closed", "err", err)
+	}
+}
+
+// lose gives up the open file after a commit that failed: its map may show what the disk has not.
+func (db *DB) lose(err error) {
+	db.mu.Lock()
+	h := db.cur
+	if isNoSpace(err) {
+		db.stale = true
+	} else {
+		db.failed, db.cur = blobstor.Failed(err), nil
+	}
+	db.mu.Unlock()
+	db.release(h)
+	if isNoSpace(err) {
+		db.ballast.drop(db.store.Dir)
+	}
+}
+
+// fail refuses every later call with err.
+func (db *DB) fail(err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.failed, db.cur, db.stale = blobstor.Failed(err), nil, false
+}
+
+// reopen opens a stale file again, with what is on disk. It waits until nobody reads the old map, for mapped pages
+// stay cached.
+func (db *DB) reopen() {
+	db.reopening.Lock()
+	defer db.reopening.Unlock()
+	db.mu.Lock()
+	stale, old := db.stale, db.cur
+	db.mu.Unlock()
+	if !stale {
+		return // Another call did it.
+	}
+	<-old.gone
+	h, err := db.openFile(trustCommits)
+	if err != nil {
+		db.fail(err)
+		return
+	}
+	db.mu.Lock()
+	db.cur, db.stale = h, false
+	db.mu.Unlock()
+}
