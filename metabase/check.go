@@ -38,7 +38,7 @@ type audit struct {
 	n       named
 	id      blobstor.ID
 	recount Counters
-	keys    map[int]int // how many keys of each bucket the records account for
+	keys    map[byte]int // how many keys of each class the records account for
 	errs    []error
 }
 
@@ -58,7 +58,7 @@ func (db *DB) checkContainer(ctx context.Context, id blobstor.ID) error {
 		if !ok {
 			return nil // it was dropped meanwhile
 		}
-		a = audit{t: t, n: n, id: id, keys: map[int]int{}}
+		a = audit{t: t, n: n, id: id, keys: map[byte]int{}}
 		return a.run(ctx)
 	})
 	return errors.Join(append(a.errs, err)...)
@@ -77,30 +77,30 @@ func (a *audit) run(ctx context.Context) error {
 		}
 		return err
 	})
-	for _, bucket := range []int{attrs, rels, marks} {
+	for _, class := range []byte{attrs, rels, marks} {
 		n := 0
-		err = errors.Join(err, a.each(ctx, bucket, all, func([]byte, []byte) error { n++; return nil }))
-		if n != a.keys[bucket] && ctx.Err() == nil {
-			a.bad("%d keys of %s, the records have %d", n, bucketNames[bucket], a.keys[bucket])
+		err = errors.Join(err, a.each(ctx, class, all, func([]byte, []byte) error { n++; return nil }))
+		if n != a.keys[class] && ctx.Err() == nil {
+			a.bad("%d keys of %s, the records have %d", n, classNames[class], a.keys[class])
 		}
 	}
-	got, failed := a.t.counters(a.n.number)
-	if failed == nil && *got != a.recount {
-		a.bad("counters %+v, a recount gives %+v", *got, a.recount)
+	got, failed := a.t.readCounters(a.n.number)
+	if failed == nil && got != a.recount {
+		a.bad("counters %+v, a recount gives %+v", got, a.recount)
 	}
 	return errors.Join(err, failed)
 }
 
 // each calls do with every entry that begins with a prefix; what is damaged is reported and passed over.
-func (a *audit) each(ctx context.Context, bucket int, prefix []byte, do func(key, value []byte) error) error {
-	c := a.t.tx.Bucket(bucket).Cursor()
-	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && ctx.Err() == nil; k, v = c.Next() {
-		value, err := unseal(k, v)
+func (a *audit) each(ctx context.Context, class byte, prefix []byte, do func(key, value []byte) error) error {
+	c := a.t.cursor(class, prefix, prefix)
+	for ctx.Err() == nil && c.next() {
+		value, err := unseal(c.full, c.value)
 		if err == nil {
-			err = do(k, value)
+			err = do(c.key, value)
 		}
 		if err != nil {
-			a.bad("%s %x: %v", bucketNames[bucket], k, err)
+			a.bad("%s %x: %v", classNames[class], c.key, err)
 		}
 	}
 	return nil
@@ -115,20 +115,15 @@ func (a *audit) record(p *packed) error {
 	if err := r.validate(); err != nil {
 		return err
 	}
-	seen := map[string]bool{} // an attribute that occurs twice has one key
-	a.t.eachKey(a.n.number, &r, func(bucket int, key []byte, value func([]byte) []byte) {
-		if seen[string(key)] {
-			return
-		}
-		seen[string(key)] = true
-		a.keys[bucket]++
+	a.t.eachKey(a.n.number, &r, func(class byte, key []byte, value func([]byte) []byte) {
+		a.keys[class]++
 		var want []byte
 		if value != nil {
 			want = value(nil)
 		}
-		got, err := a.t.get(bucket, key)
+		got, err := a.t.get(class, key)
 		if err != nil || got == nil || !bytes.Equal(got, want) {
-			a.bad("%v lacks %s %x: %v", r.Address, bucketNames[bucket], key, err)
+			a.bad("%v lacks %s %x: %v", r.Address, classNames[class], key, err)
 		}
 	})
 	m, err := a.t.mark(a.n.number, r.Address.Object)
@@ -158,34 +153,29 @@ func (db *DB) checkStrays(ctx context.Context) error {
 			}
 			return nil
 		})
-		for _, bucket := range []int{recs, attrs, rels, marks, counts} {
-			err = errors.Join(err, a.strays(bucket, names))
+		for _, class := range []byte{recs, attrs, rels, marks, counts} {
+			a.strays(class, names)
 		}
 		return errors.Join(err, a.each(ctx, expires, nil, func(key, _ []byte) error { return a.expiry(key, names) }))
 	})
 	return errors.Join(append(a.errs, err)...)
 }
 
-// strays looks for containers in a bucket, from one to the next.
-func (a *audit) strays(bucket int, names map[container]named) error {
-	c := a.t.tx.Bucket(bucket).Cursor()
-	for k, _ := c.First(); k != nil; {
-		if len(k) < prefix {
-			a.bad("%s %x", bucketNames[bucket], k)
-			k, _ = c.Next()
+// strays looks for containers that are not known, from one to the next.
+func (a *audit) strays(class byte, names map[container]named) {
+	c := a.t.cursor(class, nil, nil)
+	for more := c.next(); more; {
+		if len(c.key) < prefix {
+			a.bad("%s %x", classNames[class], c.key)
+			more = c.next()
 			continue
 		}
-		n := container(binary.BigEndian.Uint32(k))
+		n := container(binary.BigEndian.Uint32(c.key))
 		if _, ok := names[n]; !ok {
-			a.bad("%s of container %d, which nobody knows", bucketNames[bucket], n)
+			a.bad("%s of container %d, which nobody knows", classNames[class], n)
 		}
-		next := following(n.append(nil))
-		if next == nil {
-			return nil
-		}
-		k, _ = c.Seek(next)
+		more = c.seek(following(n.append([]byte{class})))
 	}
-	return nil
 }
 
 func (a *audit) expiry(key []byte, names map[container]named) error {
@@ -205,10 +195,10 @@ func (a *audit) expiry(key []byte, names map[container]named) error {
 
 // Key is an entry of the database file that belongs to an object.
 type Key struct {
-	Bucket string
-	Key    []byte
-	Value  []byte // without its checksum
-	Err    error  // what is wrong with it
+	Class string
+	Key   []byte // without its class
+	Value []byte // without its checksum
+	Err   error  // what is wrong with it
 }
 
 // Inspect returns the entries that an object's record has, and its mark, for a look at what the database knows. What is
@@ -219,13 +209,13 @@ func (db *DB) Inspect(ctx context.Context, addr blobstor.Address) (keys []Key, e
 		if !ok {
 			return blobstor.ErrNotFound
 		}
-		look := func(bucket int, key []byte, must bool) {
-			v, err := t.get(bucket, key)
-			if v == nil && err == nil && must && t.tx.Bucket(bucket).Get(key) == nil {
+		look := func(class byte, key []byte, must bool) {
+			v, err := t.get(class, key)
+			if v == nil && err == nil && must {
 				err = corrupt("missing")
 			}
-			if v != nil || err != nil || must {
-				keys = append(keys, Key{bucketNames[bucket], bytes.Clone(key), bytes.Clone(v), err})
+			if v != nil || err != nil {
+				keys = append(keys, Key{classNames[class], bytes.Clone(key), bytes.Clone(v), err})
 			}
 		}
 		look(recs, appendRecKey(nil, n.number, &addr.Object), false)
@@ -236,7 +226,7 @@ func (db *DB) Inspect(ctx context.Context, addr blobstor.Address) (keys []Key, e
 		}
 		r, err := p.record()
 		if err == nil {
-			t.eachKey(n.number, &r, func(bucket int, key []byte, _ func([]byte) []byte) { look(bucket, key, true) })
+			t.eachKey(n.number, &r, func(class byte, key []byte, _ func([]byte) []byte) { look(class, key, true) })
 		}
 		return err
 	})
@@ -272,7 +262,8 @@ func (db *DB) Reset(ctx context.Context) error {
 		})
 	}
 	if err == nil {
-		db.dict.of, db.after = map[blobstor.ID]named{}, nil
+		db.dict.clear()
+		db.after = nil
 	}
 	return blobstor.Wrap("reset", blobstor.Address{}, "", err)
 }

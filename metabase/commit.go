@@ -83,7 +83,7 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 	if err != nil && err != errUnchanged { //nolint:errorlint // it comes back as it is
 		return err
 	}
-	db.dict.publish(t.dict)
+	db.dict.publish(&t)
 	return nil
 }
 

@@ -98,7 +98,7 @@ func open(dir string, opts *Options) (*DB, error) {
 	}
 	file, err := bolt.Open(dir, &bolt.Options{
 		Kind: "metabase", Create: opts.Create, ReadOnly: opts.ReadOnly, NoSync: opts.NoSync, Owner: opts.Owner,
-		Perm: opts.Perm, Buckets: bucketNames, Ballast: opts.Ballast, Logger: opts.Logger, BoltLog: opts.boltLog,
+		Perm: opts.Perm, Buckets: []string{bucketName}, Ballast: opts.Ballast, Logger: opts.Logger, BoltLog: opts.boltLog,
 	})
 	if err != nil {
 		return nil, err

@@ -8,44 +8,59 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// dictionary knows the number of every container, as the last commit left them.
+// dictionary knows the number of every container and what it holds, as the last commit left them.
 type dictionary struct {
-	mu sync.RWMutex
-	of map[blobstor.ID]named
+	mu  sync.RWMutex
+	of  map[blobstor.ID]*named
+	has map[container]*named
 }
 
 func (d *dictionary) get(id blobstor.ID) (named, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	n, ok := d.of[id]
-	return n, ok
+	if n := d.of[id]; n != nil {
+		return *n, true
+	}
+	return named{}, false
 }
 
-// publish takes over what a transaction changed.
-func (d *dictionary) publish(changed map[blobstor.ID]named) {
-	if len(changed) == 0 {
-		return
-	}
+// publish takes over what a transaction changed. Whoever waits for the commit is woken after that.
+func (d *dictionary) publish(t *txn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, n := range changed {
-		if n.gone {
-			delete(d.of, id)
-		} else {
-			d.of[id] = n
+	for id, n := range t.dict {
+		d.set(id, n)
+	}
+	for c, now := range t.counted {
+		if n := d.has[c]; n != nil {
+			n.has = *now
 		}
 	}
 }
 
+func (d *dictionary) set(id blobstor.ID, n named) {
+	if n.gone {
+		delete(d.of, id)
+		delete(d.has, n.number)
+		return
+	}
+	d.of[id], d.has[n.number] = &n, &n
+}
+
+func (d *dictionary) clear() { d.of, d.has = map[blobstor.ID]*named{}, map[container]*named{} }
+
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
-	d.of = make(map[blobstor.ID]named)
+	d.clear()
 	return t.scan(dict, nil, func(key, value []byte) (bool, error) {
 		if len(key) != idSize || len(value) != 5 || value[4] > 1 {
 			return false, corrupt("dictionary")
 		}
-		d.of[lastID(key)] = named{number: container(binary.BigEndian.Uint32(value)), marked: value[4] == 1}
-		return true, nil
+		n := named{number: container(binary.BigEndian.Uint32(value)), marked: value[4] == 1}
+		var err error
+		n.has, err = t.readCounters(n.number)
+		d.set(lastID(key), n)
+		return true, err
 	})
 }
 
@@ -116,13 +131,9 @@ func (db *DB) Containers(ctx context.Context) (ids []blobstor.ID, err error) {
 // Counters returns what a container holds; of one that is not known, nothing.
 func (db *DB) Counters(ctx context.Context, id blobstor.ID) (c Counters, err error) {
 	err = db.view(ctx, "counters", blobstor.Address{Container: id}, func(t *txn) error {
-		n, ok := t.find(id)
-		if !ok {
-			return nil
-		}
-		got, err := t.counters(n.number)
-		c = *got
-		return err
+		n, _ := t.find(id)
+		c = n.has
+		return nil
 	})
 	return c, err
 }

@@ -1,7 +1,6 @@
 package metabase
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -73,16 +72,16 @@ func (db *DB) dropped(ctx context.Context) (c container, found bool, err error) 
 func (t *txn) planDrop(c container) error {
 	left := dropKeys
 	key := t.done(c.append(t.begin()))
-	for _, bucket := range []int{attrs, rels, marks, recs, counts} {
-		cursor := t.tx.Bucket(bucket).Cursor()
-		for k, v := cursor.Seek(key); k != nil && bytes.HasPrefix(k, key); k, v = cursor.Next() {
+	for _, class := range []byte{attrs, rels, marks, recs, counts} {
+		all := t.cursor(class, key, key)
+		for all.next() {
 			if left--; left < 0 {
 				return nil
 			}
-			if bucket == recs {
-				t.planNoExpiry(c, k, v)
+			if class == recs {
+				t.planNoExpiry(c, &all)
 			}
-			t.del(bucket, t.done(append(t.begin(), k...)))
+			t.del(class, t.done(append(t.begin(), all.key...)))
 		}
 	}
 	t.del(settings, t.done(append(append(t.begin(), keyDropped...), key...)))
@@ -91,12 +90,12 @@ func (t *txn) planDrop(c container) error {
 
 // planNoExpiry plans that the index of expiry forgets an object, if its record can still be read. An entry that stays
 // belongs to no container and is passed over.
-func (t *txn) planNoExpiry(c container, key, value []byte) {
-	value, err := unseal(key, value)
+func (t *txn) planNoExpiry(c container, at *cursor) {
+	value, err := unseal(at.full, at.value)
 	if err != nil {
 		return
 	}
-	id := lastID(key)
+	id := lastID(at.key)
 	if p, err := parseRecord(blobstor.Address{Object: id}, value); err == nil && p.head.Expires != 0 {
 		t.del(expires, t.done(appendExpiry(t.begin(), p.head.Expires, c, &id)))
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// The static buckets, in the order of bucketNames. They are made with the file and never later.
+// The classes of keys. All are in one static bucket, which is made with the file and never later: a bucket costs
+// every transaction that touches it a look-up and every commit the pages of its root. A key begins with its class.
 const (
 	dict     = iota // container ID: its number and mark
 	recs            // number, object ID: the record
@@ -20,7 +21,10 @@ const (
 	settings        // what there is one of
 )
 
-var bucketNames = []string{"dict", "recs", "attrs", "rels", "marks", "expires", "counts", "settings"}
+var classNames = []string{"dict", "recs", "attrs", "rels", "marks", "expires", "counts", "settings"}
+
+// bucketName is the static bucket's.
+const bucketName = "metabase"
 
 // container is the number that stands for a container in keys. Numbers are never used again.
 type container uint32

@@ -215,7 +215,7 @@ func (t *txn) recKey(c container, id *blobstor.ID) []byte {
 // planNew plans a record and all that refers to it.
 func (t *txn) planNew(c container, r *Record, mark Mark) {
 	t.put(recs, t.recKey(c, &r.Address.Object), r.appendTo)
-	t.eachKey(c, r, func(bucket int, key []byte, value func([]byte) []byte) { t.put(bucket, key, value) })
+	t.eachKey(c, r, func(class byte, key []byte, value func([]byte) []byte) { t.put(class, key, value) })
 	if mark != None {
 		t.putMark(c, &r.Address.Object, mark)
 	}
@@ -229,7 +229,7 @@ func (t *txn) planRemoval(c container, p *packed, mark Mark) error {
 		return err
 	}
 	t.del(recs, t.recKey(c, &r.Address.Object))
-	t.eachKey(c, &r, func(bucket int, key []byte, _ func([]byte) []byte) { t.del(bucket, key) })
+	t.eachKey(c, &r, func(class byte, key []byte, _ func([]byte) []byte) { t.del(class, key) })
 	if mark != None {
 		t.del(marks, t.recKey(c, &r.Address.Object))
 	}
@@ -241,7 +241,7 @@ func (t *txn) planRemoval(c container, p *packed, mark Mark) error {
 }
 
 // eachKey calls do with every key that a record has besides its own and its mark's, and what appends the value.
-func (t *txn) eachKey(c container, r *Record, do func(bucket int, key []byte, value func([]byte) []byte)) {
+func (t *txn) eachKey(c container, r *Record, do func(class byte, key []byte, value func([]byte) []byte)) {
 	id := &r.Address.Object
 	switch r.Kind {
 	case Tombstone:
@@ -265,11 +265,11 @@ func (t *txn) eachKey(c container, r *Record, do func(bucket int, key []byte, va
 	}
 	for i := range r.Attrs {
 		a := &r.Attrs[i]
-		if a.Mode == Stored {
-			continue
+		text, number := r.indexed(i)
+		if text {
+			do(attrs, t.done(append(appendTerminated(appendAttr(t.begin(), c, asText, a.Key), a.Value), id[:]...)), nil)
 		}
-		do(attrs, t.done(append(appendTerminated(appendAttr(t.begin(), c, asText, a.Key), a.Value), id[:]...)), nil)
-		if a.Mode != Auto {
+		if !number {
 			continue
 		}
 		if n, ok := parseNumber(a.Value); ok {

@@ -96,43 +96,41 @@ var (
 // validate refuses what could not be stored or has no meaning.
 func (r *Record) validate() error {
 	var errs []error
-	bad := func(is bool, format string, args ...any) {
+	bad := func(is bool, what string, n int) {
 		if is {
-			errs = append(errs, fmt.Errorf("%w: %s", ErrRecord, fmt.Sprintf(format, args...)))
+			errs = append(errs, fmt.Errorf("%w: %s (%d)", ErrRecord, what, n))
 		}
 	}
-	bad(r.Address.Container.IsZero() || r.Address.Object.IsZero(), "it has no address")
-	bad(r.Kind >= kinds, "unknown %v", r.Kind)
-	bad(r.Size < 0, "a size of %d", r.Size)
+	bad(r.Address.Container.IsZero() || r.Address.Object.IsZero(), "it has no address", 0)
+	bad(r.Kind >= kinds, "unknown kind", int(r.Kind))
+	bad(r.Size < 0, "negative size", int(r.Size))
 	hasTarget := r.Kind == Tombstone || r.Kind == Lock
-	bad(hasTarget && r.Target.IsZero(), "a %v needs a target", r.Kind)
-	bad(!hasTarget && !r.Target.IsZero(), "a %v has no target", r.Kind)
-	bad(hasTarget && r.Target == r.Address.Object, "it is its own target")
-	bad(r.Parent == r.Address.Object, "it is its own parent")
-	bad(len(r.Chain) > MaxChain, "a chain of %d bytes", len(r.Chain))
-	bad(len(r.Location) > blobstor.MaxLocation, "a location of %d bytes", len(r.Location))
-	bad(len(r.Attrs) > MaxAttrs, "%d attributes", len(r.Attrs))
+	bad(hasTarget == r.Target.IsZero(), "tombstones and locks have a target, others have none", int(r.Kind))
+	bad(hasTarget && r.Target == r.Address.Object, "it is its own target", 0)
+	bad(r.Parent == r.Address.Object && !r.Parent.IsZero(), "it is its own parent", 0)
+	bad(len(r.Chain) > MaxChain, "bytes of the chain", len(r.Chain))
+	bad(len(r.Location) > blobstor.MaxLocation, "bytes of the location", len(r.Location))
+	bad(len(r.Attrs) > MaxAttrs, "attributes", len(r.Attrs))
 	for i := range r.Attrs {
 		a := &r.Attrs[i]
-		bad(a.Mode >= modes, "attribute %q of mode %d", a.Key, a.Mode)
-		bad(escapedLen(a.Key) > MaxAttrKey, "an attribute's key of %d bytes", len(a.Key))
-		bad(escapedLen(a.Value) > MaxAttrValue, "an attribute's value of %d bytes", len(a.Value))
+		bad(a.Mode >= modes, "mode of an attribute", int(a.Mode))
+		bad(escapedLen(a.Key) > MaxAttrKey, "bytes of an attribute's key", len(a.Key))
+		bad(escapedLen(a.Value) > MaxAttrValue, "bytes of an attribute's value", len(a.Value))
 	}
-	if len(errs) == 0 {
-		n := r.encodedLen()
-		bad(n > MaxRecord, "%d bytes", n)
-	}
+	bad(r.encodedLen() > MaxRecord, "bytes", r.encodedLen())
 	return errors.Join(errs...)
 }
 
-// attr returns the first value of a key.
-func (r *Record) attr(key string) string {
-	for i := range r.Attrs {
-		if r.Attrs[i].Key == key {
-			return r.Attrs[i].Value
+// indexed reports whether attribute i has an entry as text and may have one as number: what occurs twice has one.
+func (r *Record) indexed(i int) (text, number bool) {
+	a := &r.Attrs[i]
+	text, number = a.Mode != Stored, a.Mode == Auto
+	for k := range i {
+		if b := &r.Attrs[k]; b.Mode != Stored && b.Key == a.Key && b.Value == a.Value {
+			text, number = false, number && b.Mode != Auto
 		}
 	}
-	return ""
+	return text, number
 }
 
 // isPart reports whether the object belongs to a larger one.

@@ -91,15 +91,19 @@ func (t *txn) judgeRecord(n named, v *verdict, depth int) (err error) {
 	if v.stored {
 		v.state = Available
 	}
-	if v.mark, err = t.mark(n.number, id); err != nil {
-		return err
+	if n.has.Garbage > 0 {
+		if v.mark, err = t.mark(n.number, id); err != nil {
+			return err
+		}
 	}
 	if n.marked {
 		v.state = ContainerGone
 		return nil
 	}
-	if v.by, v.held, err = t.heldBy(n.number, id); err != nil {
-		return err
+	if n.has.Locks > 0 {
+		if v.by, v.held, err = t.heldBy(n.number, id); err != nil {
+			return err
+		}
 	}
 	if !v.held {
 		if err := t.judgeOwn(n, v); err != nil {
@@ -111,12 +115,18 @@ func (t *txn) judgeRecord(n named, v *verdict, depth int) (err error) {
 
 // judgeOwn decides by what is said of the object itself, which is not held.
 func (t *txn) judgeOwn(n named, v *verdict) error {
-	by, buried, err := t.buriedBy(n.number, v.head.Address.Object)
+	var buried bool
+	if n.has.Tombstones > 0 {
+		var by blobstor.ID
+		var err error
+		if by, buried, err = t.buriedBy(n.number, v.head.Address.Object); err != nil {
+			return err
+		}
+		v.by = by
+	}
 	switch {
-	case err != nil:
-		return err
 	case buried:
-		v.state, v.by = Buried, by
+		v.state = Buried
 	case v.mark == Garbage && v.stored:
 		v.state = Marked
 	case v.stored && v.head.Expires != 0 && v.head.Expires < t.epoch:

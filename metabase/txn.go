@@ -8,10 +8,11 @@ import (
 	"github.com/granary-store/granary/internal/bolt"
 )
 
-// txn is a transaction of the database file. Its buckets are opened once and serve all of a commit group.
+// txn is a transaction of the database file. Its bucket is opened once and serves all of a commit group.
 type txn struct {
 	db    *DB
 	tx    *bolt.Tx
+	full  []byte // the key that is looked for, with its class
 	epoch uint64 // of the operation
 
 	// What follows is of write transactions only.
@@ -31,10 +32,11 @@ type named struct {
 	number container
 	marked bool // for removal, with all that is in it
 	gone   bool
+	has    Counters // as the last commit left them
 }
 
 type change struct {
-	bucket     int
+	class      byte
 	key, value []byte // a nil value deletes the key
 }
 
@@ -44,41 +46,95 @@ type delta struct {
 }
 
 // find returns the container's entry in the dictionary.
-func (t *txn) find(id blobstor.ID) (named, bool) {
-	if n, ok := t.dict[id]; ok {
-		return n, !n.gone
+func (t *txn) find(id blobstor.ID) (n named, ok bool) {
+	if n, ok = t.dict[id]; ok {
+		ok = !n.gone
+	} else {
+		n, ok = t.db.dict.get(id)
 	}
-	return t.db.dict.get(id)
+	if now := t.counted[n.number]; now != nil {
+		n.has = *now
+	}
+	return n, ok
+}
+
+func (t *txn) bucket() *bolt.Bucket { return t.tx.Bucket(0) }
+
+// classed returns a key as it is in the bucket, until the next call.
+func (t *txn) classed(class byte, key []byte) []byte {
+	t.full = append(append(t.full[:0], class), key...)
+	return t.full
 }
 
 // get returns an entry, verified; nil if there is none. It is valid as long as the transaction.
-func (t *txn) get(bucket int, key []byte) ([]byte, error) {
-	v := t.tx.Bucket(bucket).Get(key)
+func (t *txn) get(class byte, key []byte) ([]byte, error) {
+	full := t.classed(class, key)
+	v := t.bucket().Get(full)
 	if v == nil {
 		return nil, nil
 	}
-	return unseal(key, v)
+	return unseal(full, v)
 }
 
-// scan yields the entries whose keys begin with a prefix, verified, until yield returns false. It must not be used
-// while entries of the bucket change.
-func (t *txn) scan(bucket int, prefix []byte, yield func(key, value []byte) (bool, error)) error {
-	return t.scanFrom(bucket, prefix, prefix, yield)
+// scan yields the entries of a class whose keys begin with a prefix, verified, until yield returns false. It must not
+// be used while entries change.
+func (t *txn) scan(class byte, prefix []byte, yield func(key, value []byte) (bool, error)) error {
+	return t.scanFrom(class, prefix, prefix, yield)
 }
 
 // scanFrom likewise, beginning at a key.
-func (t *txn) scanFrom(bucket int, from, prefix []byte, yield func(key, value []byte) (bool, error)) error {
-	c := t.tx.Bucket(bucket).Cursor()
-	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		value, err := unseal(k, v)
+func (t *txn) scanFrom(class byte, from, prefix []byte, yield func(key, value []byte) (bool, error)) error {
+	c := t.cursor(class, from, prefix)
+	for c.next() {
+		value, err := unseal(c.full, c.value)
 		if err != nil {
 			return err
 		}
-		if more, err := yield(k, value); !more || err != nil {
+		if more, err := yield(c.key, value); !more || err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cursor goes through the entries of a class whose keys begin with a prefix, and does not verify them.
+type cursor struct {
+	c          *bolt.Cursor
+	from       []byte // where it begins
+	prefix     []byte
+	full       []byte // the key with its class
+	key, value []byte
+}
+
+func (t *txn) cursor(class byte, from, prefix []byte) cursor {
+	b := make([]byte, 0, 2+len(from)+len(prefix))
+	b = append(append(b, class), from...)
+	n := len(b)
+	b = append(append(b, class), prefix...)
+	return cursor{c: t.bucket().Cursor(), from: b[:n:n], prefix: b[n:]}
+}
+
+func (c *cursor) next() bool {
+	if c.full == nil {
+		c.full, c.value = c.c.Seek(c.from)
+	} else {
+		c.full, c.value = c.c.Next()
+	}
+	return c.see()
+}
+
+// seek goes to the first key that is not below this one, which has the class.
+func (c *cursor) seek(full []byte) bool {
+	c.full, c.value = c.c.Seek(full)
+	return c.see()
+}
+
+func (c *cursor) see() bool {
+	if c.full == nil || !bytes.HasPrefix(c.full, c.prefix) {
+		return false
+	}
+	c.key = c.full[1:]
+	return true
 }
 
 // record returns the record of an object, and whether there is one.
@@ -121,17 +177,17 @@ func (t *txn) done(b []byte) []byte {
 }
 
 // put plans that an entry is written: key, and a value that fill appends.
-func (t *txn) put(bucket int, key []byte, fill func(b []byte) []byte) {
+func (t *txn) put(class byte, key []byte, fill func(b []byte) []byte) {
 	b := t.begin()
 	if fill != nil {
 		b = fill(b)
 	}
-	t.changes = append(t.changes, change{bucket, key, t.done(seal(key, b, 0))})
+	t.changes = append(t.changes, change{class, key, t.done(seal(t.classed(class, key), b, 0))})
 }
 
 // del plans that an entry is removed.
-func (t *txn) del(bucket int, key []byte) {
-	t.changes = append(t.changes, change{bucket, key, nil})
+func (t *txn) del(class byte, key []byte) {
+	t.changes = append(t.changes, change{class, key, nil})
 }
 
 // count plans that counters change.
@@ -141,12 +197,12 @@ func (t *txn) count(c container, by Counters) { t.deltas = append(t.deltas, delt
 func (t *txn) apply() {
 	for i := range t.changes {
 		c := &t.changes[i]
-		b := t.tx.Bucket(c.bucket)
+		key := t.classed(c.class, c.key)
 		var err error
 		if c.value == nil {
-			err = b.Delete(c.key)
+			err = t.bucket().Delete(key)
 		} else {
-			err = b.Put(c.key, c.value)
+			err = t.bucket().Put(key, c.value)
 		}
 		if t.err == nil {
 			t.err = err
@@ -172,16 +228,20 @@ func (t *txn) counters(c container) (*Counters, error) {
 	if n := t.counted[c]; n != nil {
 		return n, nil
 	}
-	n := new(Counters)
+	n, err := t.readCounters(c)
+	if t.counted == nil {
+		t.counted = make(map[container]*Counters)
+	}
+	t.counted[c] = &n
+	return &n, err
+}
+
+func (t *txn) readCounters(c container) (n Counters, err error) {
 	var buf [prefix]byte
 	v, err := t.get(counts, c.append(buf[:0]))
 	if err == nil && v != nil {
 		err = n.parse(v)
 	}
-	if t.counted == nil {
-		t.counted = make(map[container]*Counters)
-	}
-	t.counted[c] = n
 	return n, err
 }
 
@@ -191,7 +251,6 @@ func (t *txn) flush() error {
 		key := t.done(c.append(t.begin()))
 		t.put(counts, key, n.appendTo)
 	}
-	t.counted = nil
 	t.apply()
 	return t.err
 }
