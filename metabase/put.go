@@ -61,11 +61,15 @@ func (db *DB) putEntries(ctx context.Context, es []Entry, force bool) error {
 
 // putAll commits the entries in groups that fit.
 func (db *DB) putAll(ctx context.Context, es []Entry, force bool) error {
+	most := int64(groupBytes / 2)
+	if force {
+		most = rebuildBytes
+	}
 	for len(es) > 0 {
 		var steps []step
 		var of []*Entry
 		bytes, n := int64(0), 0
-		for ; n < len(es) && (n == 0 || len(steps) < groupOps && bytes < groupBytes/2); n++ {
+		for ; n < len(es) && (n == 0 || bytes < most); n++ {
 			e := &es[n]
 			if e.Err = validateEntry(e.Records); e.Err != nil {
 				continue

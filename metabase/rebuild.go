@@ -37,8 +37,12 @@ func Rebuild(ctx context.Context, db *DB, from blobstor.BlobStor, parse ParseFun
 	return r.run(ctx, o.After)
 }
 
-// rebuildBatch is how many blobs are recorded with one commit.
-const rebuildBatch = 1000
+// How many blobs are recorded with one commit, and the bytes of changes in one. The file's tree has the keys in another
+// order than the blobs come in, so the larger a commit, the fewer times each of its pages is written.
+const (
+	rebuildBatch = 16 << 10
+	rebuildBytes = 64 << 20
+)
 
 type rebuild struct {
 	db    *DB
