@@ -229,12 +229,6 @@ func (db *DB) lockWrites(ctx context.Context) error {
 // back the caller should only write what makes room.
 func (db *DB) Pressed() bool { return db.ballast.missing.Load() }
 
-// Size returns the bytes of the file, and of its free pages.
-func (db *DB) Size() (file, free int64) { return 0, 0 }
-
-// Check is a stub.
-func (db *DB) Check(context.Context) error { return nil }
-
 // Close waits for the calls that run, makes durable what NoSync left, and releases the store. After it every call
 // returns blobstor.ErrClosed; Close twice is fine.
 func (db *DB) Close() (err error) {

@@ -31,7 +31,7 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 	defer db.release(h)
 	f, err := newFresh(db.store.Dir, &db.opts)
 	if err != nil {
-		return err
+		return noSpace(err)
 	}
 	filled := false
 	defer func() { // also when fill panics
@@ -43,7 +43,7 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 		return err
 	}
 	filled = true
-	return db.install(f)
+	return noSpace(db.install(f))
 }
 
 // install gives the fresh file its name and to the calls that begin from now on.
@@ -56,9 +56,8 @@ func (db *DB) install(f *fresh) error {
 		return errors.Join(err, h.closeBolt(), f.temp.Discard())
 	}
 	if err = db.store.Dir.Sync(); err != nil {
-		err = errors.Join(err, h.close())
-		db.lose(err) // Which file the name leads to is not known.
-		return err
+		db.fail(err) // Which file the name leads to is not known.
+		return errors.Join(err, h.close())
 	}
 	db.mu.Lock()
 	old := db.cur
