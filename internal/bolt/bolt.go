@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/granary-store/granary/blobstor"
@@ -21,12 +22,14 @@ type DB struct {
 	store   *durable.Store
 	ballast ballast
 
+	closeFirst bool // before a file is replaced: Windows refuses it while the old one is mapped
+
 	writing  chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
 	readOnly bool          // guarded by writing
 
 	calls     sync.WaitGroup // calls that run; none begins once closed is set
 	closing   sync.Once
-	reopening sync.Mutex // held by the one who reopens; taken before mu
+	reopening sync.Mutex // held by the one who opens what stale says must be; taken before mu
 
 	mu     sync.Mutex
 	closed bool
@@ -55,6 +58,8 @@ func Open(dir string, o *Options) (*DB, error) {
 		store:    store,
 		writing:  make(chan struct{}, 1),
 		readOnly: opts.ReadOnly,
+
+		closeFirst: runtime.GOOS == "windows",
 	}
 	if err = db.open(); err != nil {
 		return nil, errors.Join(err, store.Close())

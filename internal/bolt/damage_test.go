@@ -231,8 +231,9 @@ func TestBitFlips(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	sound := sample(t)
 	dir := sound.store(t, "")
+	const flips = 100
 	found := 0
-	for range 300 {
+	for range flips {
 		m := sound.clone()
 		page := rng.Uint64N(m.meta(t).end)
 		bit := rng.Uint64N(128 * 8) // the header and the first elements of a page
@@ -251,7 +252,7 @@ func TestBitFlips(t *testing.T) {
 		contents(t, db, pears)
 		check(t, db.Close())
 	}
-	t.Logf("%d of 300 found", found)
+	t.Logf("%d of %d found", found, flips)
 }
 
 // TestTruncatedUnderneath: a fault in the map is an error, in a transaction of either kind.

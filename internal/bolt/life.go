@@ -62,6 +62,11 @@ func (db *DB) lose(err error) {
 		return
 	}
 	db.ballast.drop(db.store.Dir)
+	db.giveUp()
+}
+
+// giveUp ends the DB's own use of the open file, which the calls that run keep. Those that begin wait for another.
+func (db *DB) giveUp() {
 	db.mu.Lock()
 	h := db.cur
 	db.stale = true
@@ -75,7 +80,7 @@ func (db *DB) fail(err error) {
 	h, stale := db.cur, db.stale
 	db.failed, db.cur, db.stale = blobstor.Failed(err), nil, false
 	db.mu.Unlock()
-	if !stale { // else lose gave it up
+	if !stale { // else it was given up before
 		db.release(h)
 	}
 }

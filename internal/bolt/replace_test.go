@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,6 +99,39 @@ func TestCompact(t *testing.T) {
 	}
 	check(t, db.Close())
 	same(t, contents(t, reopen(t, db.store.Dir.Path(), Options{}), apples), want)
+}
+
+// TestReplaceCloseFirst replaces as Windows needs it: readers end, then the file gets its name. A call that begins
+// meanwhile waits for that.
+func TestReplaceCloseFirst(t *testing.T) {
+	tap := &failTap{}
+	db := create(t, Options{Tap: tap})
+	db.closeFirst = true
+	put(t, db, 0, 1000, 100)
+	want := contents(t, db, apples)
+	reading, replaced := make(chan bool), make(chan error)
+	go db.View(func(*Tx) error {
+		close(reading)
+		for { // until Replace has given up the file
+			db.mu.Lock()
+			stale := db.stale
+			db.mu.Unlock()
+			if stale {
+				return nil
+			}
+			runtime.Gosched()
+		}
+	})
+	<-reading
+	go func() { replaced <- db.Compact(ctx) }()
+	check(t, <-replaced)
+	same(t, contents(t, db, apples), want)
+	tap.fail(durable.OpRename, syscall.EIO)
+	checkIs(t, db.Compact(ctx), syscall.EIO)
+	tap.fail(durable.OpRename, nil)
+	same(t, contents(t, db, apples), want)
+	put(t, db, 0, 1000, 100)
+	check(t, db.Check(ctx))
 }
 
 // TestReplaceFails: whatever goes wrong before the rename, the old file stays; after it the disk decides.
