@@ -39,6 +39,7 @@ var damages = []struct {
 	{"both metas", func(_ *testing.T, m image) image { m[40]++; m.at(1)[40]++; return m }, nil},
 	{"commits far apart", func(t *testing.T, m image) image { m.metaAt(t)[64] += 2; return m.seal() }, nil},
 	{"commit in the wrong meta", func(t *testing.T, m image) image { m.metaAt(t)[64]++; return m.seal() }, nil},
+	{"meta's header", func(t *testing.T, m image) image { m.metaAt(t)[0] += 2; return m }, nil},
 	{"page size", func(_ *testing.T, m image) image { order.PutUint32(m[24:], 8192); return m.seal() }, blobstor.ErrLayout},
 	{"page size 0", func(_ *testing.T, m image) image { order.PutUint32(m[24:], 0); return m.seal() }, blobstor.ErrLayout},
 	{"version", func(_ *testing.T, m image) image { m[20]++; return m.seal() }, blobstor.ErrLayout},

@@ -86,8 +86,7 @@ var errTorn = errors.New("torn meta page")
 
 // parseMeta reads a meta page of a file of so many pages.
 func parseMeta(b []byte, id, pages uint64) (meta, error) {
-	h := parseHeader(b)
-	if h.id != id || h.kind != typeMeta || order.Uint32(b[16:]) != metaMagic || checksum(b) != order.Uint64(b[72:]) {
+	if order.Uint32(b[16:]) != metaMagic || checksum(b) != order.Uint64(b[72:]) {
 		return meta{}, errTorn
 	}
 	if v, size := order.Uint32(b[20:]), order.Uint32(b[24:]); v != metaVersion || size != pageSize {
@@ -96,6 +95,10 @@ func parseMeta(b []byte, id, pages uint64) (meta, error) {
 	m := meta{order.Uint64(b[32:]), order.Uint64(b[48:]), order.Uint64(b[56:]), order.Uint64(b[64:])}
 	if m.end > pages {
 		return meta{}, corrupt("the file has %d pages of %d", pages, m.end)
+	}
+	// bbolt believes a meta page without a look at its header, so what is sound apart from that is not torn.
+	if h := parseHeader(b); h.id != id || h.kind != typeMeta {
+		return meta{}, corrupt("meta page %d says it is page %d of type %d", id, h.id, h.kind)
 	}
 	if m.commit%2 != id || !m.has(m.root, 0) || !m.has(m.freelist, 0) {
 		return meta{}, corrupt("meta page %d: root %d, freelist %d, end %d, commit %d",

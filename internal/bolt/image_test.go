@@ -12,20 +12,22 @@ import (
 type image []byte
 
 // sample is the file of a closed store: a branch, a long value, a small bucket, free pages.
-func sample(t testing.TB) image {
+func sample(t testing.TB) image { return sampleOf(t, 2000) }
+
+func sampleOf(t testing.TB, keys int) image {
 	t.Helper()
 	db := create(t, Options{})
-	put(t, db, 0, 2000, 400)
-	put(t, db, 2000, 2001, 20_000)
+	put(t, db, 0, keys, 400)
+	put(t, db, keys, keys+1, 20_000)
 	check(t, db.Update(func(tx *Tx) error {
-		for n := range 300 {
+		for n := range keys * 3 / 20 {
 			if err := tx.Bucket(apples).Delete(key(n)); err != nil {
 				return err
 			}
 		}
 		return tx.Bucket(pears).Put(key(1), []byte("pear"))
 	}))
-	put(t, db, 1000, 1001, 300) // the last commit: one path
+	put(t, db, keys/2, keys/2+1, 300) // the last commit: one path
 	check(t, db.Close())
 	b, err := os.ReadFile(filepath.Join(db.store.Dir.Path(), fileName))
 	check(t, err)
