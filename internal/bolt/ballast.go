@@ -34,12 +34,13 @@ func (b *ballast) open(d *durable.Dir, size int64, log *slog.Logger) {
 	}
 }
 
-// retake makes a missing ballast if there is room for it. What goes wrong is only logged: the next commit tries again.
+// retake makes a missing ballast if there is room for it, and as much again: else the next commit that grows the file
+// would meet a full disk at once. What goes wrong is only logged: the next commit tries again.
 func (b *ballast) retake(d *durable.Dir) {
 	if !b.missing.Load() {
 		return
 	}
-	if free, err := d.Free(); err != nil || free < b.size {
+	if free, err := d.Free(); err != nil || free < 2*b.size {
 		return
 	}
 	if err := b.make(d); err != nil {

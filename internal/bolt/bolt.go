@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/granary-store/granary/blobstor"
@@ -21,12 +22,14 @@ type DB struct {
 	store   *durable.Store
 	ballast ballast
 
+	closeFirst bool // before a file is replaced: Windows refuses it while the old one is mapped
+
 	writing  chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
 	readOnly bool          // guarded by writing
 
 	calls     sync.WaitGroup // calls that run; none begins once closed is set
 	closing   sync.Once
-	reopening sync.Mutex // held by the one who reopens; taken before mu
+	reopening sync.Mutex // held by the one who opens what stale says must be; taken before mu
 
 	mu     sync.Mutex
 	closed bool
@@ -55,6 +58,8 @@ func Open(dir string, o *Options) (*DB, error) {
 		store:    store,
 		writing:  make(chan struct{}, 1),
 		readOnly: opts.ReadOnly,
+
+		closeFirst: runtime.GOOS == "windows",
 	}
 	if err = db.open(); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -228,12 +233,6 @@ func (db *DB) lockWrites(ctx context.Context) error {
 // Pressed reports whether the ballast is gone: the disk was full and has not had the room for it since. Until it is
 // back the caller should only write what makes room.
 func (db *DB) Pressed() bool { return db.ballast.missing.Load() }
-
-// Size returns the bytes of the file, and of its free pages.
-func (db *DB) Size() (file, free int64) { return 0, 0 }
-
-// Check is a stub.
-func (db *DB) Check(context.Context) error { return nil }
 
 // Close waits for the calls that run, makes durable what NoSync left, and releases the store. After it every call
 // returns blobstor.ErrClosed; Close twice is fine.

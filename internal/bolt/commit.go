@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -18,6 +19,14 @@ func (e *commitError) Fault() bool   { return !isNoSpace(e.err) }
 
 func (e *commitError) Is(target error) bool {
 	return target == blobstor.ErrUncertain || target == blobstor.ErrNoSpace && isNoSpace(e.err)
+}
+
+// noSpace makes an error that is a full disk match blobstor.ErrNoSpace.
+func noSpace(err error) error {
+	if err == nil || !isNoSpace(err) || errors.Is(err, blobstor.ErrNoSpace) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", blobstor.ErrNoSpace, err)
 }
 
 // isNoSpace reports whether err is a full disk or quota. bbolt keeps only the text of what it meets when it makes

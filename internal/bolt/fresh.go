@@ -67,7 +67,10 @@ func (f *fresh) makeBuckets(tx *Tx) error {
 
 // write runs one write transaction. After an error the file is good for nothing but discard.
 func (f *fresh) write(fn func(*Tx) error) error {
-	_, err := f.h.update(f.names, &f.o, fn)
+	lost, err := f.h.update(f.names, &f.o, fn)
+	if lost {
+		return noSpace(errors.Unwrap(err)) // Nothing is uncertain: the file has no name.
+	}
 	return err
 }
 

@@ -18,14 +18,13 @@ const (
 	pageSize = 4096 // whatever the system's is, so that a file can move to another machine
 )
 
-// mapSize is how much address space bbolt maps at first. Beyond it a growing file must be mapped anew, for which a
-// commit waits until no reader is left. On Windows the file itself would become that long.
-func mapSize() int {
+// mapSize is how much address space bbolt maps at first, for a file of size bytes. Beyond it a growing file must be
+// mapped anew, for which a commit waits until no reader is left. On Windows the file itself would become that long.
+func mapSize(size int64) int {
 	if runtime.GOOS == "windows" || ^uint(0)>>32 == 0 {
 		return 0
 	}
-	const size = 16 << 30
-	return int(int64(size))
+	return int(max(16<<30, 2*size))
 }
 
 // handle is one open bbolt file. It is closed when nobody uses it any more.
@@ -42,14 +41,17 @@ type handle struct {
 // openBolt lets bbolt open f, which is the handle's from then on, but still the caller's after an error.
 func openBolt(f *durable.File, o *Options) (*handle, error) {
 	h := &handle{file: f, uses: 1, gone: make(chan struct{})}
-	var err error
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
 	if h.os, err = f.Dup(); err != nil {
 		return nil, err
 	}
 	bo := &bbolt.Options{
 		Timeout:         time.Nanosecond, // The store's lock guards; who holds bbolt's own is a stranger.
 		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapSize(),
+		InitialMmapSize: mapSize(size),
 		Logger:          o.BoltLog,
 		NoStatistics:    true, // It has a lock that all readers take.
 		NoSync:          o.NoSync,

@@ -54,27 +54,35 @@ func (db *DB) release(h *handle) {
 	}
 }
 
-// lose gives up the open file after a commit that failed: its map may show what the disk has not.
+// lose gives up the open file after a commit that failed: its map may show what the disk has not. After a full disk
+// the next call opens it again, after anything else none does.
 func (db *DB) lose(err error) {
-	db.mu.Lock()
-	h := db.cur
-	if isNoSpace(err) {
-		db.stale = true
-	} else {
-		db.failed, db.cur = blobstor.Failed(err), nil
+	if !isNoSpace(err) {
+		db.fail(err)
+		return
 	}
-	db.mu.Unlock()
-	db.release(h)
-	if isNoSpace(err) {
-		db.ballast.drop(db.store.Dir)
-	}
+	db.ballast.drop(db.store.Dir)
+	db.giveUp()
 }
 
-// fail refuses every later call with err.
+// giveUp ends the DB's own use of the open file, which the calls that run keep. Those that begin wait for another.
+func (db *DB) giveUp() {
+	db.mu.Lock()
+	h := db.cur
+	db.stale = true
+	db.mu.Unlock()
+	db.release(h)
+}
+
+// fail refuses every later call with err, and gives up the open file.
 func (db *DB) fail(err error) {
 	db.mu.Lock()
-	defer db.mu.Unlock()
+	h, stale := db.cur, db.stale
 	db.failed, db.cur, db.stale = blobstor.Failed(err), nil, false
+	db.mu.Unlock()
+	if !stale { // else it was given up before
+		db.release(h)
+	}
 }
 
 // reopen opens a stale file again, with what is on disk. It waits until nobody reads the old map, for mapped pages

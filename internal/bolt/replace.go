@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"errors"
+	"sync"
 )
 
 // Replace writes a fresh file beside the old one and puts it in its place. fill gets a read transaction of the old
@@ -28,10 +29,11 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	release := sync.OnceFunc(func() { db.release(h) })
+	defer release()
 	f, err := newFresh(db.store.Dir, &db.opts)
 	if err != nil {
-		return err
+		return noSpace(err)
 	}
 	filled := false
 	defer func() { // also when fill panics
@@ -43,28 +45,36 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 		return err
 	}
 	filled = true
-	return db.install(f)
+	next, err := db.openFresh(f)
+	if err != nil {
+		return errors.Join(noSpace(err), f.temp.Discard())
+	}
+	if db.closeFirst {
+		db.reopening.Lock()
+		defer db.reopening.Unlock()
+		db.giveUp()
+		release()
+		<-h.gone
+	}
+	return noSpace(db.install(f, next))
 }
 
-// install gives the fresh file its name and to the calls that begin from now on.
-func (db *DB) install(f *fresh) error {
-	h, err := db.openFresh(f)
-	if err != nil {
-		return errors.Join(err, f.temp.Discard())
-	}
-	if err = f.temp.Replace(fileName); err != nil {
+// install gives the fresh file, open as h, its name and to the calls that begin from now on.
+func (db *DB) install(f *fresh, h *handle) error {
+	if err := f.temp.Replace(fileName); err != nil {
 		return errors.Join(err, h.closeBolt(), f.temp.Discard())
 	}
-	if err = db.store.Dir.Sync(); err != nil {
-		err = errors.Join(err, h.close())
-		db.lose(err) // Which file the name leads to is not known.
-		return err
+	if err := db.store.Dir.Sync(); err != nil {
+		db.fail(err) // Which file the name leads to is not known.
+		return errors.Join(err, h.close())
 	}
 	db.mu.Lock()
-	old := db.cur
-	db.cur = h
+	old, gone := db.cur, db.stale
+	db.cur, db.stale = h, false
 	db.mu.Unlock()
-	db.release(old)
+	if !gone {
+		db.release(old)
+	}
 	return nil
 }
 
