@@ -147,7 +147,7 @@ func (a *audit) record(p *packed) error {
 func (db *DB) checkStrays(ctx context.Context) error {
 	var a audit
 	err := db.view(ctx, "check", blobstor.Address{}, func(t *txn) error {
-		names, err := t.names()
+		names, err := t.scanNames()
 		if err != nil {
 			return err
 		}

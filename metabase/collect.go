@@ -78,7 +78,7 @@ func (db *DB) lockAll(addrs []blobstor.Address) (locked []blobstor.Address, rele
 // removable returns the addresses of objects that are to go, from where the last call ended.
 func (db *DB) removable(ctx context.Context, limit int) (addrs []blobstor.Address, err error) {
 	err = db.view(ctx, "collect", blobstor.Address{}, func(t *txn) error {
-		names, err := t.names()
+		names, err := t.scanNames()
 		if err != nil {
 			return err
 		}
@@ -98,21 +98,6 @@ func (db *DB) removable(ctx context.Context, limit int) (addrs []blobstor.Addres
 		return nil
 	})
 	return addrs, err
-}
-
-// names returns the containers by number.
-func (t *txn) names() (map[container]named, error) {
-	names := make(map[container]named)
-	err := t.scan(dict, nil, func(key, _ []byte) (bool, error) {
-		id := lastID(key)
-		n, ok := t.find(id)
-		if ok {
-			n.id = id
-			names[n.number] = n
-		}
-		return true, nil
-	})
-	return names, err
 }
 
 // members appends the addresses of a container's objects, virtual ones last.

@@ -117,7 +117,7 @@ func (t *txn) planMarkOf(addr blobstor.Address, m Mark) error {
 		return nil
 	}
 	if addr.Object.IsZero() {
-		return t.planContainer(addr.Container, n, m)
+		return t.planContainer(n, m)
 	}
 	return t.planMarkAll(n, addr.Object, m, map[blobstor.ID]bool{})
 }

@@ -19,6 +19,7 @@ type txn struct {
 	counted map[container]*Counters
 	changes []change // of the step that is planned
 	deltas  []delta
+	names   []named
 	arena   []byte // of keys and values; the file's library keeps values until commit
 	wrote   bool
 	err     error // of a change that could not be applied
@@ -26,7 +27,7 @@ type txn struct {
 
 // named is what the dictionary says of a container.
 type named struct {
-	id blobstor.ID // set by names
+	id blobstor.ID
 
 	number container
 	marked bool // for removal, with all that is in it
@@ -161,11 +162,17 @@ func (t *txn) apply() {
 		}
 		n.add(&d.Counters, 1)
 	}
+	for _, n := range t.names {
+		if t.dict == nil {
+			t.dict = make(map[blobstor.ID]named)
+		}
+		t.dict[n.id] = n
+	}
 	t.discard()
 }
 
 // discard forgets what was planned.
-func (t *txn) discard() { t.changes, t.deltas = t.changes[:0], t.deltas[:0] }
+func (t *txn) discard() { t.changes, t.deltas, t.names = t.changes[:0], t.deltas[:0], t.names[:0] }
 
 // counters returns a container's counters as this transaction has changed them.
 func (t *txn) counters(c container) (*Counters, error) {
