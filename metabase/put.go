@@ -14,6 +14,13 @@ type Entry struct {
 	Err     error
 }
 
+func (e *Entry) address() (a blobstor.Address) {
+	if len(e.Records) > 0 {
+		a = e.Records[0].Address
+	}
+	return a
+}
+
 // Put records an object and, behind it, objects that it is a part of: all of them or none. When it returns nil, that
 // is durable. The blob must be durable before: a record without its blob is what never may be.
 //
@@ -29,10 +36,7 @@ func (db *DB) Put(ctx context.Context, recs ...Record) error {
 	if err == nil {
 		err = es[0].Err
 	}
-	if len(recs) == 0 {
-		return blobstor.Wrap("put", blobstor.Address{}, "", err)
-	}
-	return blobstor.Wrap("put", recs[0].Address, recs[0].Location, err)
+	return blobstor.Wrap("put", es[0].address(), "", err)
 }
 
 // PutBatch records many objects with few commits. Entries are refused alone, as Put would, each with its Err. An error
@@ -50,7 +54,7 @@ func (db *DB) putEntries(ctx context.Context, es []Entry, force bool) error {
 	var first error
 	for i := range es {
 		if es[i].Err != nil {
-			es[i].Err = blobstor.Wrap("put", es[i].Records[0].Address, "", es[i].Err)
+			es[i].Err = blobstor.Wrap("put", es[i].address(), "", es[i].Err)
 			if first == nil {
 				first = es[i].Err
 			}
