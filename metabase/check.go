@@ -272,7 +272,7 @@ func (db *DB) Reset(ctx context.Context) error {
 		})
 	}
 	if err == nil {
-		db.dict.of, db.after = map[blobstor.ID]named{}, nil
+		db.dict.of, db.at = map[blobstor.ID]named{}, place{}
 	}
 	return blobstor.Wrap("reset", blobstor.Address{}, "", err)
 }

@@ -80,7 +80,7 @@ type DB struct {
 	readOnly bool
 
 	sweeping sync.Mutex // one Collect or Drop at a time
-	after    []byte     // the mark behind which the next Collect begins
+	at       place      // where the next Collect begins
 }
 
 // Open opens a database in a directory of its own.

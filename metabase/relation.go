@@ -70,3 +70,18 @@ func (t *txn) chain(c container, chain string, yield func(id blobstor.ID, names 
 		return yield(lastID(key), len(value) == idSize)
 	})
 }
+
+// hasParts reports whether there are parts of an object.
+func (t *txn) hasParts(c container, of blobstor.ID) (bool, error) {
+	return t.hasPartsBut(c, of, blobstor.ID{})
+}
+
+// hasPartsBut likewise, without one that may be going. Those that are parts only by their chain do not matter: they are
+// none without another one that names the parent.
+func (t *txn) hasPartsBut(c container, of, but blobstor.ID) (has bool, err error) {
+	err = t.scan(rels, appendRel(nil, c, relPart, &of), func(key, _ []byte) (bool, error) {
+		has = lastID(key) != but
+		return !has, nil
+	})
+	return has, err
+}

@@ -209,10 +209,8 @@ func (db *DB) Status(ctx context.Context, addr blobstor.Address) (s Status, err 
 			return err
 		}
 		s = Status{State: v.state, Held: v.held, By: v.by, Mark: v.mark, Virtual: v.head.Virtual, Location: v.head.Location}
-		return t.parts(n.number, addr.Object, func(blobstor.ID) (bool, error) {
-			s.HasParts = true
-			return false, nil
-		})
+		s.HasParts, err = t.hasParts(n.number, addr.Object)
+		return err
 	})
 	return s, err
 }
