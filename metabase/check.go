@@ -142,7 +142,7 @@ func (a *audit) record(p *packed) error {
 func (db *DB) checkStrays(ctx context.Context) error {
 	var a audit
 	err := db.view(ctx, "check", blobstor.Address{}, func(t *txn) error {
-		names, err := t.names()
+		names, err := t.scanNames()
 		if err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (db *DB) Reset(ctx context.Context) error {
 	}
 	if err == nil {
 		db.dict.clear()
-		db.after = nil
+		db.at = place{}
 	}
 	return blobstor.Wrap("reset", blobstor.Address{}, "", err)
 }

@@ -1,11 +1,8 @@
 package metabase
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -27,6 +24,10 @@ func (db *DB) Collect(ctx context.Context, limit int, remove func(context.Contex
 }
 
 func (db *DB) collect(ctx context.Context, limit int, remove func(context.Context, []blobstor.Item) error) (int, error) {
+	if err := db.enterWrite(); err != nil {
+		return 0, err
+	}
+	db.leave()
 	if err := db.finishDrops(ctx); err != nil {
 		return 0, err
 	}
@@ -75,87 +76,7 @@ func (db *DB) lockAll(addrs []blobstor.Address) (locked []blobstor.Address, rele
 	}
 }
 
-// removable returns the addresses of objects that are to go, from where the last call ended.
-func (db *DB) removable(ctx context.Context, limit int) (addrs []blobstor.Address, err error) {
-	err = db.view(ctx, "collect", blobstor.Address{}, func(t *txn) error {
-		names, err := t.names()
-		if err != nil {
-			return err
-		}
-		for c, n := range names {
-			if n.marked && len(addrs) < limit {
-				if addrs, err = t.members(c, n, addrs, limit); err != nil {
-					return err
-				}
-			}
-		}
-		for range 2 { // to the end, and from the beginning
-			if addrs, err = t.marked(names, addrs, limit); err != nil || len(addrs) >= limit {
-				return err
-			}
-			db.after = nil
-		}
-		return nil
-	})
-	return addrs, err
-}
-
-// names returns the containers by number.
-func (t *txn) names() (map[container]named, error) {
-	names := make(map[container]named)
-	err := t.scan(dict, nil, func(key, _ []byte) (bool, error) {
-		id := lastID(key)
-		n, ok := t.find(id)
-		if ok {
-			n.id = id
-			names[n.number] = n
-		}
-		return true, nil
-	})
-	return names, err
-}
-
-// members appends the addresses of a container's objects, virtual ones last.
-func (t *txn) members(c container, n named, addrs []blobstor.Address, limit int) ([]blobstor.Address, error) {
-	err := t.scan(recs, c.append(nil), func(key, _ []byte) (bool, error) {
-		addrs = append(addrs, blobstor.Address{Container: n.id, Object: lastID(key)})
-		return len(addrs) < limit, nil
-	})
-	return addrs, err
-}
-
-// marked appends the addresses of marked objects that are to go.
-func (t *txn) marked(names map[container]named, addrs []blobstor.Address, limit int) ([]blobstor.Address, error) {
-	seen := make(map[blobstor.Address]bool, len(addrs))
-	for _, a := range addrs {
-		seen[a] = true
-	}
-	err := t.scanFrom(marks, slices.Concat(t.db.after, []byte{0}), nil, func(key, _ []byte) (bool, error) {
-		t.db.after = bytes.Clone(key)
-		n, ok := names[container(binary.BigEndian.Uint32(key))]
-		addr := blobstor.Address{Container: n.id, Object: lastID(key)}
-		if !ok || seen[addr] {
-			return true, nil
-		}
-		v, err := t.judge(n, addr)
-		if err != nil {
-			return true, nil // it is Check's to report; one bad record must not stop the others
-		}
-		if v.goes() {
-			addrs, seen[addr] = append(addrs, addr), true
-		}
-		return len(addrs) < limit, nil
-	})
-	return addrs, err
-}
-
-// goes reports whether Collect removes the object.
-func (v *verdict) goes() bool {
-	return v.stored && !v.held && (v.state >= Marked || v.state == Available && v.mark == Redundant)
-}
-
-// confirm returns what of the addresses is still to go, now that nobody changes it, as items for the storage. Virtual
-// objects that have parts are left out: they go with the last of them.
+// confirm returns what of the addresses is still to go, now that nobody changes it, as items for the storage.
 func (db *DB) confirm(ctx context.Context, addrs []blobstor.Address) (items []blobstor.Item, err error) {
 	err = db.view(ctx, "collect", blobstor.Address{}, func(t *txn) error {
 		for _, addr := range addrs {
@@ -163,18 +84,7 @@ func (db *DB) confirm(ctx context.Context, addrs []blobstor.Address) (items []bl
 			if !ok {
 				continue
 			}
-			v, err := t.judge(n, addr)
-			if err != nil || !v.goes() {
-				continue
-			}
-			whole := true
-			if v.head.Virtual {
-				err = t.parts(n.number, addr.Object, func(blobstor.ID) (bool, error) {
-					whole = false
-					return false, nil
-				})
-			}
-			if whole && err == nil {
+			if v, due := t.due(n, addr); due {
 				items = append(items, blobstor.Item{Address: addr, Location: v.head.Location})
 			}
 		}
@@ -183,43 +93,48 @@ func (db *DB) confirm(ctx context.Context, addrs []blobstor.Address) (items []bl
 	return items, err
 }
 
-// forget removes records, and those of virtual objects whose last part goes. It returns how many of items went.
+// forget removes the records of blobs that are gone, and those of virtual objects whose last part goes. It returns how
+// many of items went.
 func (db *DB) forget(ctx context.Context, items []blobstor.Item) (n int, err error) {
-	steps := make([]step, len(items))
+	steps, went := make([]step, len(items)), make([]bool, len(items))
 	for i := range items {
-		addr := items[i].Address
-		steps[i] = step{frees: true, plan: func(t *txn) error { return t.planForget(addr) }}
+		steps[i] = step{frees: true, plan: func(t *txn) (err error) {
+			went[i], err = t.planForget(items[i].Address)
+			return err
+		}}
 	}
-	for len(steps) > 0 {
-		part := steps[:min(len(steps), groupOps)]
-		if err := db.do(ctx, int64(500*len(part)), part...); err != nil {
-			return n, err
+	var errs []error
+	for from := 0; from < len(steps) && err == nil; from += groupOps {
+		part := steps[from:min(len(steps), from+groupOps)]
+		if err = db.do(ctx, int64(500*len(part)), part...); err != nil {
+			break
 		}
-		var errs []error
 		for i := range part {
-			if errs = append(errs, part[i].err); part[i].err == nil {
+			if errs = append(errs, part[i].err); part[i].err == nil && went[from+i] {
 				n++
 			}
 		}
-		if err := errors.Join(errs...); err != nil {
-			return n, err
-		}
-		steps = steps[len(part):]
 	}
-	return n, nil
+	return n, errors.Join(append(errs, err)...)
 }
 
-// planForget plans that a record goes, if it still is to go.
-func (t *txn) planForget(addr blobstor.Address) error {
+// planForget plans that the record of a blob that is gone goes, even if the object was revived or locked meanwhile.
+// A virtual object, which has no blob, stays if parts have come.
+func (t *txn) planForget(addr blobstor.Address) (goes bool, err error) {
 	n, ok := t.find(addr.Container)
 	if !ok {
-		return nil
+		return false, nil
 	}
-	v, err := t.judge(n, addr)
-	if err != nil || !v.goes() {
-		return err
+	p, stored, m, err := t.markedRecord(n, addr.Object)
+	if err != nil || !stored {
+		return false, err
 	}
-	return t.planGone(n, &v.packed, v.mark, deepest)
+	if p.head.Virtual {
+		if parts, err := t.hasParts(n.number, addr.Object); parts || err != nil {
+			return false, err
+		}
+	}
+	return true, t.planGone(n, &p, m, deepest)
 }
 
 // planGone plans that a record goes, and with it the virtual one above it that has no other part.
@@ -236,11 +151,7 @@ func (t *txn) planGone(n named, p *packed, mark Mark, depth int) error {
 	if err != nil || !stored || !up.head.Virtual {
 		return err
 	}
-	others := false
-	err = t.parts(n.number, parent, func(id blobstor.ID) (bool, error) {
-		others = others || id != p.head.Address.Object
-		return !others, nil
-	})
+	others, err := t.hasPartsBut(n.number, parent, p.head.Address.Object)
 	if err != nil || others {
 		return err
 	}

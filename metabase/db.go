@@ -80,7 +80,7 @@ type DB struct {
 	readOnly bool
 
 	sweeping sync.Mutex // one Collect or Drop at a time
-	after    []byte     // the mark behind which the next Collect begins
+	at       place      // where the next Collect begins
 }
 
 // Open opens a database in a directory of its own.
@@ -181,8 +181,8 @@ func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn fun
 		err = db.enter()
 	}
 	if err == nil {
+		defer db.leave()
 		err = db.file.View(func(tx *bolt.Tx) error { return fn(&txn{db: db, tx: tx, epoch: epoch}) })
-		db.leave()
 	}
 	return blobstor.Wrap(op, addr, "", err)
 }

@@ -52,16 +52,35 @@ func (d *dictionary) clear() { d.of, d.has = map[blobstor.ID]*named{}, map[conta
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
 	d.clear()
-	return t.scan(dict, nil, func(key, value []byte) (bool, error) {
-		if len(key) != idSize || len(value) != 5 || value[4] > 1 {
-			return false, corrupt("dictionary")
+	names, err := t.scanNames()
+	for _, n := range names {
+		d.set(n.id, n)
+	}
+	return err
+}
+
+// scanNames returns the containers by number, as this transaction sees them: the dictionary in memory may be of another.
+func (t *txn) scanNames() (map[container]named, error) {
+	names := make(map[container]named)
+	err := t.scan(dict, nil, func(key, value []byte) (bool, error) {
+		n, err := parseName(key, value)
+		if known, ok := t.find(n.id); ok && known.number == n.number {
+			n.has = known.has
+		} else if err == nil {
+			n.has, err = t.readCounters(n.number)
 		}
-		n := named{number: container(binary.BigEndian.Uint32(value)), marked: value[4] == 1}
-		var err error
-		n.has, err = t.readCounters(n.number)
-		d.set(lastID(key), n)
+		names[n.number] = n
 		return true, err
 	})
+	return names, err
+}
+
+// parseName reads an entry of the dictionary.
+func parseName(key, value []byte) (named, error) {
+	if len(key) != idSize || len(value) != prefix+1 || value[prefix] > 1 {
+		return named{}, corrupt("dictionary")
+	}
+	return named{id: lastID(key), number: container(binary.BigEndian.Uint32(value)), marked: value[prefix] == 1}, nil
 }
 
 // Settings that there is one of.
@@ -71,8 +90,8 @@ var (
 	keyDropped = []byte("dropped/") // and a number: what is left of that container is to be removed
 )
 
-func (t *txn) planName(id blobstor.ID, n named) {
-	key := t.done(append(t.begin(), id[:]...))
+func (t *txn) planName(n named) {
+	key := t.done(append(t.begin(), n.id[:]...))
 	if n.gone {
 		t.del(dict, key)
 	} else {
@@ -84,10 +103,7 @@ func (t *txn) planName(id blobstor.ID, n named) {
 			return append(n.number.append(b), mark)
 		})
 	}
-	if t.dict == nil {
-		t.dict = make(map[blobstor.ID]named)
-	}
-	t.dict[id] = n
+	t.names = append(t.names, n)
 }
 
 // open returns a container, and gives it a number if it has none.
@@ -104,15 +120,15 @@ func (t *txn) open(id blobstor.ID) (named, error) {
 		next = container(binary.BigEndian.Uint32(v))
 	}
 	t.put(settings, keyNext, (next + 1).append)
-	n := named{number: next}
-	t.planName(id, n)
+	n := named{id: id, number: next}
+	t.planName(n)
 	return n, nil
 }
 
 // planContainer plans the mark of a container.
-func (t *txn) planContainer(id blobstor.ID, n named, m Mark) error {
+func (t *txn) planContainer(n named, m Mark) error {
 	n.marked = m != None
-	t.planName(id, n)
+	t.planName(n)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (db *DB) Drop(ctx context.Context, id blobstor.ID) error {
 			return nil
 		}
 		n.gone = true
-		t.planName(id, n)
+		t.planName(n)
 		t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
 		return nil
 	}}

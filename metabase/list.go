@@ -46,17 +46,16 @@ func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys 
 		if limit <= 0 {
 			return nil
 		}
-		return t.scanFrom(dict, after.Container[:], nil, func(key, _ []byte) (bool, error) {
-			id := lastID(key)
-			n, ok := t.find(id)
-			if !ok || n.marked {
-				return true, nil
+		return t.scanFrom(dict, after.Container[:], nil, func(key, value []byte) (bool, error) {
+			n, err := parseName(key, value)
+			if err != nil || n.marked {
+				return true, err
 			}
 			var from *blobstor.ID
-			if id == after.Container {
+			if n.id == after.Container {
 				from = &after.Object
 			}
-			page, err = t.list(n, id, from, page, limit, keys)
+			page, err = t.list(n, from, page, limit, keys)
 			return len(page) < limit, err
 		})
 	})
@@ -64,7 +63,7 @@ func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys 
 }
 
 // list appends the objects of a container from behind one of them.
-func (t *txn) list(n named, id blobstor.ID, after *blobstor.ID, page []Found, limit int, keys []string) ([]Found, error) {
+func (t *txn) list(n named, after *blobstor.ID, page []Found, limit int, keys []string) ([]Found, error) {
 	all := n.number.append(nil)
 	from := all
 	if after != nil {
@@ -73,7 +72,7 @@ func (t *txn) list(n named, id blobstor.ID, after *blobstor.ID, page []Found, li
 	err := t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
 		v := verdict{stored: true}
 		var err error
-		if v.packed, err = parseRecord(blobstor.Address{Container: id, Object: lastID(key)}, value); err != nil {
+		if v.packed, err = parseRecord(blobstor.Address{Container: n.id, Object: lastID(key)}, value); err != nil {
 			return false, err
 		}
 		if v.head.Virtual {
@@ -99,7 +98,7 @@ func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (p
 		if err != nil || limit <= 0 {
 			return err
 		}
-		names, err := t.names()
+		names, err := t.scanNames()
 		if err != nil {
 			return err
 		}

@@ -28,21 +28,15 @@ func (t *txn) planMark(c container, r *Record, from, to Mark) {
 }
 
 // planMarkAll plans the mark of an object and of all that are parts of it.
-func (t *txn) planMarkAll(n named, id blobstor.ID, m Mark, seen map[blobstor.ID]bool) error {
-	if seen[id] {
+func (t *txn) planMarkAll(n named, id blobstor.ID, m Mark) error {
+	if !t.first(id) {
 		return nil
 	}
-	seen[id] = true
-	p, stored, err := t.record(n.number, blobstor.Address{Object: id})
+	p, stored, old, err := t.markedRecord(n, id)
 	if err != nil {
 		return err
 	}
 	if stored {
-		p.head.Address.Object = id
-		old, err := t.mark(n.number, id)
-		if err != nil {
-			return err
-		}
 		t.planMark(n.number, &p.head, old, m)
 	}
 	if m == None {
@@ -50,26 +44,49 @@ func (t *txn) planMarkAll(n named, id blobstor.ID, m Mark, seen map[blobstor.ID]
 			return err
 		}
 	}
+	if p.head.Kind == Tombstone && old == Garbage && m != Garbage { // it counts again
+		if err := t.planMarkAll(n, p.head.Target, Garbage); err != nil {
+			return err
+		}
+	}
+	return t.planMarkParts(n, id, m)
+}
+
+func (t *txn) planMarkParts(n named, id blobstor.ID, m Mark) error {
 	return t.parts(n.number, id, func(part blobstor.ID) (bool, error) {
-		return true, t.planMarkAll(n, part, m, seen)
+		return true, t.planMarkAll(n, part, m)
 	})
 }
 
-// planBurial plans what a tombstone does to its target.
-func (t *txn) planBurial(n named, r *Record) error {
-	return t.planMarkAll(n, r.Target, Garbage, map[blobstor.ID]bool{r.Address.Object: true})
+// markedRecord returns the record of an object and its mark.
+func (t *txn) markedRecord(n named, id blobstor.ID) (p packed, stored bool, m Mark, err error) {
+	p, stored, err = t.record(n.number, blobstor.Address{Container: n.id, Object: id})
+	if err == nil && stored {
+		m, err = t.mark(n.number, id)
+	}
+	return p, stored, m, err
+}
+
+// planDoom plans that an object that is put, and that is to be removed with the one that it is a part of, takes along
+// what it brings to that one: its own parts, and the others of its chain.
+func (t *txn) planDoom(n named, r *Record) error {
+	if err := t.planMarkParts(n, r.Address.Object, Garbage); err != nil || r.Chain == "" {
+		return err
+	}
+	return t.chain(n.number, r.Chain, func(id blobstor.ID, _ bool) (bool, error) {
+		return true, t.planMarkAll(n, id, Garbage)
+	})
 }
 
 // unbury plans that the tombstones that bury an object are garbage, or it would be removed again.
 func (t *txn) unbury(n named, id blobstor.ID) error {
 	return t.scan(rels, appendRel(nil, n.number, relBuries, &id), func(key, _ []byte) (bool, error) {
-		by := blobstor.Address{Object: lastID(key)}
-		p, stored, err := t.record(n.number, by)
-		if err != nil || !stored {
-			return true, err
+		by := lastID(key)
+		if !t.first(by) {
+			return true, nil
 		}
-		old, err := t.mark(n.number, by.Object)
-		if err == nil {
+		p, stored, old, err := t.markedRecord(n, by)
+		if err == nil && stored {
 			t.planMark(n.number, &p.head, old, Garbage)
 		}
 		return true, err
@@ -78,7 +95,8 @@ func (t *txn) unbury(n named, id blobstor.ID) error {
 
 // Mark marks objects and all that are parts of them: [Garbage] and [Redundant] let [DB.Collect] remove them, and
 // Garbage hides them at once. [None] revives them: their marks go, and the tombstones that bury them become garbage
-// instead. An address without an object is the whole container: Garbage hides all of it, refuses further records and
+// instead; a part of an object that is itself to go cannot be revived alone, which is [ErrGarbage] or [ErrBuried]. An
+// address without an object is the whole container: Garbage hides all of it, refuses further records and
 // lets Collect remove it; None revives it. What is not stored is passed over. When Mark returns nil, all of it is
 // durable; otherwise some of the addresses may be marked.
 func (db *DB) Mark(ctx context.Context, m Mark, addrs ...blobstor.Address) error {
@@ -117,7 +135,25 @@ func (t *txn) planMarkOf(addr blobstor.Address, m Mark) error {
 		return nil
 	}
 	if addr.Object.IsZero() {
-		return t.planContainer(addr.Container, n, m)
+		return t.planContainer(n, m)
 	}
-	return t.planMarkAll(n, addr.Object, m, map[blobstor.ID]bool{})
+	if m == None {
+		if err := t.revivable(n, addr.Object); err != nil {
+			return err
+		}
+	}
+	return t.planMarkAll(n, addr.Object, m)
+}
+
+// revivable refuses to revive a part of what is to be removed.
+func (t *txn) revivable(n named, id blobstor.ID) error {
+	p, stored, err := t.record(n.number, blobstor.Address{Container: n.id, Object: id})
+	if err != nil || !stored {
+		return err
+	}
+	s, err := t.fate(n.number, &p.head)
+	if err == nil && s != Missing {
+		err = s.refusal()
+	}
+	return err
 }

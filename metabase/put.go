@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -14,25 +15,30 @@ type Entry struct {
 	Err     error
 }
 
+func (e *Entry) address() (a blobstor.Address) {
+	if len(e.Records) > 0 {
+		a = e.Records[0].Address
+	}
+	return a
+}
+
 // Put records an object and, behind it, objects that it is a part of: all of them or none. When it returns nil, that
 // is durable. The blob must be durable before: a record without its blob is what never may be.
 //
 // An object that is stored stays as it is, except that its location is replaced by a new one, that its mark goes, and
 // that a virtual one becomes real. It is refused, and nothing is written, with [ErrBuried] if a tombstone is there,
 // [ErrExpired] if its last epoch is over, [ErrContainer] if its container is marked, [ErrRecord] if it is not valid;
-// a tombstone also with [ErrHeld] if its target is held; a tombstone and a lock with [ErrTarget] if their target is
-// one of them; a lock with [ErrBuried] or [ErrGarbage] if its target was removed. A refused record says nothing
-// against the blob. A tombstone marks its target and all its parts as [Garbage]. Nothing of recs is retained.
+// [ErrGarbage] if what it is a part of is marked; a tombstone also with [ErrHeld] if its target is held; a tombstone
+// and a lock with [ErrTarget] if their target is one of them; a lock with [ErrBuried] or [ErrGarbage] if its target was
+// removed. A refused record says nothing against the blob. A tombstone marks its target and all its parts as [Garbage].
+// Nothing of recs is retained.
 func (db *DB) Put(ctx context.Context, recs ...Record) error {
 	es := []Entry{{Records: recs}}
 	err := db.putAll(ctx, es, false)
 	if err == nil {
 		err = es[0].Err
 	}
-	if len(recs) == 0 {
-		return blobstor.Wrap("put", blobstor.Address{}, "", err)
-	}
-	return blobstor.Wrap("put", recs[0].Address, recs[0].Location, err)
+	return blobstor.Wrap("put", es[0].address(), "", err)
 }
 
 // PutBatch records many objects with few commits. Entries are refused alone, as Put would, each with its Err. An error
@@ -50,7 +56,7 @@ func (db *DB) putEntries(ctx context.Context, es []Entry, force bool) error {
 	var first error
 	for i := range es {
 		if es[i].Err != nil {
-			es[i].Err = blobstor.Wrap("put", es[i].Records[0].Address, "", es[i].Err)
+			es[i].Err = blobstor.Wrap("put", es[i].address(), "", es[i].Err)
 			if first == nil {
 				first = es[i].Err
 			}
@@ -104,6 +110,9 @@ func validateEntry(recs []Record) error {
 		if recs[i].Address.Container != recs[0].Address.Container {
 			errs = append(errs, fmt.Errorf("%w: two containers in one entry", ErrRecord))
 		}
+		if slices.ContainsFunc(recs, func(r Record) bool { return r.Target == recs[i].Address.Object }) {
+			errs = append(errs, fmt.Errorf("%w: the target of one is in the same entry", ErrRecord))
+		}
 		for k := range i {
 			if recs[k].Address == recs[i].Address {
 				errs = append(errs, fmt.Errorf("%w: %v twice in one entry", ErrRecord, recs[i].Address))
@@ -119,6 +128,7 @@ func (t *txn) planPut(recs []Record, force bool) error {
 	if err != nil {
 		return err
 	}
+	t.entry = recs
 	for i := range recs {
 		if err := t.planRecord(n, &recs[i], force); err != nil {
 			return err
@@ -132,75 +142,44 @@ func (t *txn) planRecord(n named, r *Record, force bool) error {
 	if err != nil {
 		return err
 	}
-	v := verdict{stored: stored}
-	v.head = *r
-	v.head.Attrs = nil
-	if err := t.judgeRecord(n, &v, deepest); err != nil {
+	c := candidate{verdict: verdict{stored: stored}, again: stored && (r.Virtual || !old.head.Virtual)}
+	c.head = *r
+	c.head.Attrs = nil
+	if err := t.judgeNew(n, &c); err != nil {
 		return err
 	}
 	if !force {
-		if err := t.refuse(n, r, &v); err != nil {
+		if err := t.refuse(n, r, &c); err != nil {
 			return err
 		}
 	}
-	if stored && (r.Virtual || !old.head.Virtual) {
-		return t.planAgain(n.number, r, &old, v.mark)
+	mark := None
+	if c.above != Missing || c.buried {
+		mark = Garbage
 	}
-	mark := v.mark
-	if stored {
-		if err := t.planRemoval(n.number, &old, v.mark); err != nil {
-			return err
+	if c.again {
+		err = t.planAgain(n.number, r, &old, c.mark, mark)
+	} else {
+		if stored {
+			err = t.planRemoval(n.number, &old, c.mark)
 		}
+		t.planNew(n.number, r, mark)
 	}
-	mark = None
-	if v.state == Buried || force && v.state == Marked {
-		mark = Garbage // a tombstone came first
+	if err == nil && c.above != Missing {
+		err = t.planDoom(n, r)
 	}
-	t.planNew(n.number, r, mark)
-	if r.Kind == Tombstone {
-		return t.planBurial(n, r)
+	if err == nil && r.Kind == Tombstone && (!stored || c.mark != None) {
+		err = t.planMarkAll(n, r.Target, Garbage)
 	}
-	return nil
-}
-
-// refuse returns why the object must not be recorded.
-func (t *txn) refuse(n named, r *Record, v *verdict) error {
-	switch v.state {
-	case ContainerGone:
-		return ErrContainer
-	case Buried:
-		return ErrBuried
-	}
-	if !v.held && r.Expires != 0 && r.Expires < t.epoch {
-		return ErrExpired
-	}
-	if r.Target.IsZero() || v.stored {
-		return nil
-	}
-	target, err := t.judge(n, blobstor.Address{Container: r.Address.Container, Object: r.Target})
-	switch {
-	case err != nil:
-		return err
-	case target.stored && (target.head.Kind == Tombstone || target.head.Kind == Lock):
-		return fmt.Errorf("%w: it is a %v", ErrTarget, target.head.Kind)
-	case r.Kind == Lock && target.stored && target.head.Kind != Regular:
-		return fmt.Errorf("%w: it is a %v", ErrTarget, target.head.Kind)
-	case r.Kind == Tombstone && target.held:
-		return ErrHeld
-	case r.Kind == Lock && (target.state == Buried || target.state == Marked):
-		return target.state.refusal()
-	}
-	return nil
+	return err
 }
 
 // planAgain plans what the record of an object that is stored changes.
-func (t *txn) planAgain(c container, r *Record, old *packed, mark Mark) error {
+func (t *txn) planAgain(c container, r *Record, old *packed, from, to Mark) error {
 	if r.Virtual {
 		return nil
 	}
-	if mark != None {
-		t.planMark(c, &old.head, mark, None)
-	}
+	t.planMark(c, &old.head, from, to)
 	if r.Location != "" && r.Location != old.head.Location {
 		moved, err := old.record()
 		if err != nil {

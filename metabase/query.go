@@ -196,6 +196,18 @@ func (p *plan) meets(mode Mode, value []byte) bool {
 	return true
 }
 
+// mayMeet likewise of a value as the index has it. A number there is not as it was written.
+func (p *plan) mayMeet(value []byte) bool {
+	for i := range p.Filters {
+		f := &p.Filters[i]
+		asWritten := !p.Filters[0].Op.numeric() || f.Op.numeric()
+		if f.Key == p.Filters[0].Key && asWritten && !p.matches(i, Auto, value) {
+			return false
+		}
+	}
+	return true
+}
+
 // order compares two values of the first filter's attribute.
 func (p *plan) order(a, b []byte) int {
 	if p.Filters[0].Op.numeric() {

@@ -164,7 +164,7 @@ func (s *search) look(id blobstor.ID, by, at, record []byte) (more bool, err err
 		return false, nil
 	}
 	s.page.Next = Position{Object: id}
-	ok := by == nil || s.meets(Auto, by)
+	ok := by == nil || s.mayMeet(by)
 	var v verdict
 	if ok {
 		v, ok, err = s.record(id, by, record)

@@ -165,20 +165,6 @@ func (t *txn) inherit(n named, v *verdict, depth int) error {
 	return nil
 }
 
-// parentOf returns what the object is a part of, by its own record or by that of another one of its chain.
-func (t *txn) parentOf(c container, r *Record) (parent blobstor.ID, err error) {
-	if !r.Parent.IsZero() || r.Chain == "" {
-		return r.Parent, nil
-	}
-	err = t.scan(rels, appendChain(nil, c, r.Chain), func(key, value []byte) (bool, error) {
-		if len(value) == idSize { // this one names it
-			copy(parent[:], value)
-		}
-		return parent.IsZero(), nil
-	})
-	return parent, err
-}
-
 // heldBy returns a lock that holds the object. A lock counts as long as it has neither expired nor a mark.
 func (t *txn) heldBy(c container, id blobstor.ID) (by blobstor.ID, held bool, err error) {
 	return t.relation(c, relHolds, id, func(lock *packed, mark Mark) bool {
@@ -192,51 +178,32 @@ func (t *txn) buriedBy(c container, id blobstor.ID) (by blobstor.ID, buried bool
 	return t.relation(c, relBuries, id, func(_ *packed, mark Mark) bool { return mark != Garbage })
 }
 
-// relation returns the first object that has this relation to another one and counts.
-func (t *txn) relation(c container, rel byte, to blobstor.ID, counts func(*packed, Mark) bool) (by blobstor.ID, found bool, err error) {
-	var buf [prefix + 1 + 32]byte
-	err = t.scan(rels, appendRel(buf[:0], c, rel, &to), func(key, _ []byte) (bool, error) {
-		id := lastID(key)
-		p, stored, err := t.record(c, blobstor.Address{Object: id})
+// fate returns what is to become of the objects that a record is a part of, whatever holds them: Buried, Marked or
+// neither.
+func (t *txn) fate(c container, r *Record) (s State, err error) {
+	for range deepest {
+		parent, err := t.parentOf(c, r)
+		if err != nil || parent.IsZero() {
+			return s, err
+		}
+		if _, buried, err := t.buriedBy(c, parent); buried || err != nil {
+			return Buried, err
+		}
+		m, err := t.mark(c, parent)
 		if err != nil {
-			return false, err
+			return s, err
 		}
-		if !stored {
-			return false, corrupt("%v has a relation and no record", id)
+		if m == Garbage {
+			s = Marked
 		}
-		m, err := t.mark(c, id)
-		if err != nil {
-			return false, err
+		p, stored, err := t.record(c, blobstor.Address{Object: parent})
+		if err != nil || !stored {
+			return s, err
 		}
-		if counts(&p, m) {
-			by, found = id, true
-		}
-		return !found, nil
-	})
-	return by, found, err
-}
-
-// parts calls yield with the ID of every object that is a part of another one, itself or by its chain.
-func (t *txn) parts(c container, of blobstor.ID, yield func(blobstor.ID) (bool, error)) error {
-	more := true
-	seen := func(id blobstor.ID) (_ bool, err error) {
-		more, err = yield(id)
-		return more, err
+		p.head.Address.Object = parent
+		r = &p.head
 	}
-	return t.scan(rels, appendRel(nil, c, relPart, &of), func(key, value []byte) (bool, error) {
-		more, err := seen(lastID(key))
-		if len(value) == 0 || !more || err != nil {
-			return more, err
-		}
-		// This part names the parent of its whole chain.
-		err = t.scan(rels, appendChain(nil, c, string(value)), func(key, value []byte) (bool, error) {
-			if len(value) == idSize {
-				return true, nil // it was yielded above
-			}
-			return seen(lastID(key))
-		})
-		return more, err
-	})
+	return s, nil
 }
 
 // Status decides about an object. An object that is not stored is [Missing], or [Buried] if a tombstone says so; it can
@@ -252,10 +219,8 @@ func (db *DB) Status(ctx context.Context, addr blobstor.Address) (s Status, err 
 			return err
 		}
 		s = Status{State: v.state, Held: v.held, By: v.by, Mark: v.mark, Virtual: v.head.Virtual, Location: v.head.Location}
-		return t.parts(n.number, addr.Object, func(blobstor.ID) (bool, error) {
-			s.HasParts = true
-			return false, nil
-		})
+		s.HasParts, err = t.hasParts(n.number, addr.Object)
+		return err
 	})
 	return s, err
 }

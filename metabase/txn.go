@@ -20,14 +20,17 @@ type txn struct {
 	counted map[container]*Counters
 	changes []change // of the step that is planned
 	deltas  []delta
-	arena   []byte // of keys and values; the file's library keeps values until commit
+	names   []named
+	entry   []Record             // that is put; the step decides about their marks
+	seen    map[blobstor.ID]bool // objects whose mark the step decided about
+	arena   []byte               // of keys and values; the file's library keeps values until commit
 	wrote   bool
 	err     error // of a change that could not be applied
 }
 
 // named is what the dictionary says of a container.
 type named struct {
-	id blobstor.ID // set by names
+	id blobstor.ID
 
 	number container
 	marked bool // for removal, with all that is in it
@@ -217,11 +220,38 @@ func (t *txn) apply() {
 		}
 		n.add(&d.Counters, 1)
 	}
+	for _, n := range t.names {
+		if t.dict == nil {
+			t.dict = make(map[blobstor.ID]named)
+		}
+		t.dict[n.id] = n
+	}
 	t.discard()
 }
 
 // discard forgets what was planned.
-func (t *txn) discard() { t.changes, t.deltas = t.changes[:0], t.deltas[:0] }
+func (t *txn) discard() {
+	t.changes, t.deltas, t.names = t.changes[:0], t.deltas[:0], t.names[:0]
+	t.entry, t.seen = nil, nil
+}
+
+// first reports whether the step has not decided about the mark of an object. It does so once: what it planned it does
+// not read.
+func (t *txn) first(id blobstor.ID) bool {
+	for i := range t.entry {
+		if t.entry[i].Address.Object == id {
+			return false
+		}
+	}
+	if t.seen[id] {
+		return false
+	}
+	if t.seen == nil {
+		t.seen = make(map[blobstor.ID]bool)
+	}
+	t.seen[id] = true
+	return true
+}
 
 // counters returns a container's counters as this transaction has changed them.
 func (t *txn) counters(c container) (*Counters, error) {

@@ -1,0 +1,103 @@
+package metabase
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/granary-store/granary/blobstor"
+)
+
+// place is where a Collect goes on. It looks at the records of marked containers and then at the marks, round and
+// round, so that what cannot be removed keeps nothing else from being removed.
+type place struct {
+	inMarks bool
+	behind  []byte // a key of recs or marks
+}
+
+// sweep looks for objects that are to go.
+type sweep struct {
+	t     *txn
+	names map[container]named
+	limit int
+	addrs []blobstor.Address
+	seen  map[blobstor.Address]bool
+}
+
+// removable returns the addresses of objects that are to go, from where the last call ended.
+func (db *DB) removable(ctx context.Context, limit int) (addrs []blobstor.Address, err error) {
+	err = db.view(ctx, "collect", blobstor.Address{}, func(t *txn) error {
+		names, err := t.scanNames()
+		if err != nil {
+			return err
+		}
+		s := sweep{t: t, names: names, limit: limit, seen: map[blobstor.Address]bool{}}
+		for range 3 { // the rest of one class, the other one, and the beginning of the first
+			if !s.full() {
+				s.class()
+			}
+		}
+		addrs = s.addrs
+		return nil
+	})
+	return addrs, err
+}
+
+func (s *sweep) full() bool { return len(s.addrs) >= s.limit }
+
+// class looks at the rest of one class, and at its end turns to the other one.
+func (s *sweep) class() {
+	at := &s.t.db.at
+	from := append(bytes.Clone(at.behind), 0)
+	if at.inMarks {
+		s.keys(marks, from, nil)
+	} else {
+		for _, c := range slices.Sorted(maps.Keys(s.names)) {
+			all := c.append(nil)
+			if s.names[c].marked && bytes.Compare(from[:min(len(from), prefix)], all) <= 0 {
+				s.keys(recs, slices.MaxFunc([][]byte{from, all}, bytes.Compare), all)
+			}
+		}
+	}
+	if !s.full() {
+		*at = place{inMarks: !at.inMarks}
+	}
+}
+
+// keys looks at the objects of keys. What an entry says does not matter, damaged or not: the verdict verifies it.
+func (s *sweep) keys(class byte, from, prefix []byte) {
+	c := s.t.cursor(class, from, prefix)
+	for !s.full() && c.next() {
+		s.t.db.at.behind = bytes.Clone(c.key)
+		if len(c.key) == recKey {
+			s.look(container(binary.BigEndian.Uint32(c.key)), lastID(c.key))
+		}
+	}
+}
+
+func (s *sweep) look(c container, id blobstor.ID) {
+	n, ok := s.names[c]
+	addr := blobstor.Address{Container: n.id, Object: id}
+	if !ok || s.seen[addr] {
+		return
+	}
+	if _, due := s.t.due(n, addr); due {
+		s.addrs, s.seen[addr] = append(s.addrs, addr), true
+	}
+}
+
+// due returns the verdict about an object, and whether Collect removes it. A virtual one goes with the last of its
+// parts. One that cannot be read is passed over: it is Check's to report, and must not stop the others.
+func (t *txn) due(n named, addr blobstor.Address) (v verdict, due bool) {
+	v, err := t.judge(n, addr)
+	if err != nil || !v.stored || v.held || v.state < Marked && v.mark != Redundant {
+		return v, false
+	}
+	if v.head.Virtual {
+		parts, err := t.hasParts(n.number, addr.Object)
+		return v, err == nil && !parts
+	}
+	return v, true
+}
