@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -12,6 +13,8 @@ import (
 type dictionary struct {
 	mu sync.RWMutex
 	of map[blobstor.ID]named
+
+	doubtful atomic.Bool // a commit may or may not have changed the file; the next one reads it first
 }
 
 func (d *dictionary) get(id blobstor.ID) (named, bool) {
@@ -40,11 +43,18 @@ func (d *dictionary) publish(changed map[blobstor.ID]named) {
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
 	names, err := t.scanNames()
-	d.of = make(map[blobstor.ID]named, len(names))
-	for _, n := range names {
-		d.of[n.id] = n
+	if err != nil {
+		return err
 	}
-	return err
+	of := make(map[blobstor.ID]named, len(names))
+	for _, n := range names {
+		of[n.id] = n
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of = of
+	d.doubtful.Store(false)
+	return nil
 }
 
 // scanNames returns the containers by number, as this transaction sees them: the dictionary in memory may be of another.

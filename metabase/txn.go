@@ -12,7 +12,8 @@ import (
 type txn struct {
 	db    *DB
 	tx    *bolt.Tx
-	epoch uint64 // of the operation
+	known *dictionary // what the last commit left
+	epoch uint64      // of the operation
 
 	// What follows is of write transactions only.
 	dict    map[blobstor.ID]named // what this transaction changed, published after its commit
@@ -51,7 +52,7 @@ func (t *txn) find(id blobstor.ID) (named, bool) {
 	if n, ok := t.dict[id]; ok {
 		return n, !n.gone
 	}
-	return t.db.dict.get(id)
+	return t.known.get(id)
 }
 
 // get returns an entry, verified; nil if there is none. It is valid as long as the transaction.
