@@ -62,25 +62,33 @@ func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
 }
 
 func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
-	t := txn{db: db}
+	t := txn{db: db, known: &db.dict}
 	pressed := db.file.Pressed()
 	err := db.file.Update(func(tx *bolt.Tx) error {
 		t.tx = tx
+		if db.dict.doubtful.Load() {
+			if err := db.dict.load(&t); err != nil {
+				return err
+			}
+		}
 		for _, op := range group {
 			t.epoch = op.Value.epoch
 			for i := range op.Value.steps {
 				t.run(&op.Value.steps[i], pressed)
 			}
 		}
-		if err := t.flush(); err != nil {
-			return err
+		err := t.flush()
+		db.watched("commit", tx)
+		if err == nil && !t.wrote {
+			err = errUnchanged
 		}
-		if !t.wrote {
-			return errUnchanged
-		}
-		return nil
+		return err
 	})
-	if err != nil && err != errUnchanged { //nolint:errorlint // it comes back as it is
+	switch {
+	case errors.Is(err, blobstor.ErrUncertain):
+		db.dict.doubtful.Store(true)
+		return err
+	case err != nil && err != errUnchanged: //nolint:errorlint // it comes back as it is
 		return err
 	}
 	db.dict.publish(&t)

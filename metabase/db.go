@@ -49,7 +49,10 @@ type Options struct {
 	// Hooks are called on events worth counting.
 	Hooks blobstor.Hooks
 
-	boltLog bolt.Logger // for tests
+	// For tests.
+	boltLog    bolt.Logger
+	boltCommit func(commit func() error) error
+	watch      func(op string, cursors int) // after the last use of every transaction
 }
 
 const defaultScanLimit = 10_000
@@ -98,7 +101,7 @@ func open(dir string, opts *Options) (*DB, error) {
 	}
 	file, err := bolt.Open(dir, &bolt.Options{
 		Kind: "metabase", Create: opts.Create, ReadOnly: opts.ReadOnly, NoSync: opts.NoSync, Owner: opts.Owner,
-		Perm: opts.Perm, Buckets: []string{bucketName}, Ballast: opts.Ballast, Logger: opts.Logger, BoltLog: opts.boltLog,
+		Perm: opts.Perm, Buckets: []string{bucketName}, Ballast: opts.Ballast, Logger: opts.Logger, BoltLog: opts.boltLog, Commit: opts.boltCommit,
 	})
 	if err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ const version = 1
 func (db *DB) start() error {
 	var found []byte
 	err := db.file.View(func(tx *bolt.Tx) (err error) {
-		t := txn{db: db, tx: tx}
+		t := txn{db: db, tx: tx, known: &db.dict}
 		if found, err = t.get(settings, keyVersion); err == nil {
 			found = append([]byte(nil), found...)
 			err = db.dict.load(&t)
@@ -138,7 +141,7 @@ func (db *DB) start() error {
 
 // initialize writes what an empty database has.
 func (db *DB) initialize(tx *bolt.Tx) error {
-	t := txn{db: db, tx: tx}
+	t := txn{db: db, tx: tx, known: &db.dict}
 	t.put(settings, keyVersion, func(b []byte) []byte { return append(b, version) })
 	t.apply()
 	return t.err
@@ -182,9 +185,33 @@ func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn fun
 	}
 	if err == nil {
 		defer db.leave()
-		err = db.file.View(func(tx *bolt.Tx) error { return fn(&txn{db: db, tx: tx, epoch: epoch}) })
+		err = db.file.View(func(tx *bolt.Tx) error {
+			t, err := db.begin(tx)
+			if err != nil {
+				return err
+			}
+			defer db.watched(op, tx)
+			t.epoch = epoch
+			return fn(t)
+		})
 	}
 	return blobstor.Wrap(op, addr, "", err)
+}
+
+// begin returns a read transaction. Where the dictionary in memory may be wrong it has one of its own.
+func (db *DB) begin(tx *bolt.Tx) (*txn, error) {
+	t := &txn{db: db, tx: tx, known: &db.dict}
+	if !db.dict.doubtful.Load() {
+		return t, nil
+	}
+	t.known = new(dictionary)
+	return t, t.known.load(t)
+}
+
+func (db *DB) watched(op string, tx *bolt.Tx) {
+	if db.opts.watch != nil {
+		db.opts.watch(op, tx.Cursors())
+	}
 }
 
 // SetReadOnly refuses writes with ErrReadOnly from the moment it returns, or takes them again. It waits for the calls

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -13,6 +14,8 @@ type dictionary struct {
 	mu  sync.RWMutex
 	of  map[blobstor.ID]*named
 	has map[container]*named
+
+	doubtful atomic.Bool // a commit may or may not have changed the file; the next one reads it first
 }
 
 func (d *dictionary) get(id blobstor.ID) (named, bool) {
@@ -51,24 +54,31 @@ func (d *dictionary) clear() { d.of, d.has = map[blobstor.ID]*named{}, map[conta
 
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
-	d.clear()
 	names, err := t.scanNames()
+	if err != nil {
+		return err
+	}
+	for c, n := range names {
+		if n.has, err = t.readCounters(c); err != nil {
+			return err
+		}
+		names[c] = n
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clear()
 	for _, n := range names {
 		d.set(n.id, n)
 	}
-	return err
+	d.doubtful.Store(false)
+	return nil
 }
 
 // scanNames returns the containers by number, as this transaction sees them: the dictionary in memory may be of another.
 func (t *txn) scanNames() (map[container]named, error) {
 	names := make(map[container]named)
 	err := t.scan(dict, nil, func(key, value []byte) (bool, error) {
-		n, err := parseName(key, value)
-		if known, ok := t.find(n.id); ok && known.number == n.number {
-			n.has = known.has
-		} else if err == nil {
-			n.has, err = t.readCounters(n.number)
-		}
+		n, err := t.parseName(key, value)
 		names[n.number] = n
 		return true, err
 	})
@@ -76,11 +86,17 @@ func (t *txn) scanNames() (map[container]named, error) {
 }
 
 // parseName reads an entry of the dictionary.
-func parseName(key, value []byte) (named, error) {
+func (t *txn) parseName(key, value []byte) (n named, err error) {
 	if len(key) != idSize || len(value) != prefix+1 || value[prefix] > 1 {
-		return named{}, corrupt("dictionary")
+		return n, corrupt("dictionary")
 	}
-	return named{id: lastID(key), number: container(binary.BigEndian.Uint32(value)), marked: value[prefix] == 1}, nil
+	n = named{id: lastID(key), number: container(binary.BigEndian.Uint32(value)), marked: value[prefix] == 1}
+	if known, ok := t.find(n.id); ok && known.number == n.number {
+		n.has = known.has
+		return n, nil
+	}
+	n.has, err = t.readCounters(n.number)
+	return n, err
 }
 
 // Settings that there is one of.

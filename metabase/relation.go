@@ -85,3 +85,18 @@ func (t *txn) hasPartsBut(c container, of, but blobstor.ID) (has bool, err error
 	})
 	return has, err
 }
+
+// above returns the record of what an object is a part of: as it is stored, or as it comes with the entry that is put,
+// which does not see its own records otherwise.
+func (t *txn) above(c container, addr blobstor.Address) (p packed, stored bool, err error) {
+	if p, stored, err = t.record(c, addr); err != nil || stored {
+		return p, stored, err
+	}
+	for i := range t.entry {
+		if t.entry[i].Address.Object == addr.Object {
+			p.head = t.entry[i]
+		}
+	}
+	p.head.Address = addr
+	return p, false, nil
+}

@@ -146,10 +146,9 @@ func (t *txn) inherit(n named, v *verdict, depth int) error {
 	}
 	addr := blobstor.Address{Container: v.head.Address.Container, Object: parent}
 	var p verdict
-	if p.packed, p.stored, err = t.record(n.number, addr); err != nil {
+	if p.packed, p.stored, err = t.above(n.number, addr); err != nil {
 		return err
 	}
-	p.head.Address = addr
 	if err := t.judgeRecord(n, &p, depth-1); err != nil {
 		return err
 	}
@@ -196,11 +195,10 @@ func (t *txn) fate(c container, r *Record) (s State, err error) {
 		if m == Garbage {
 			s = Marked
 		}
-		p, stored, err := t.record(c, blobstor.Address{Object: parent})
-		if err != nil || !stored {
+		p, _, err := t.above(c, blobstor.Address{Object: parent})
+		if err != nil {
 			return s, err
 		}
-		p.head.Address.Object = parent
 		r = &p.head
 	}
 	return s, nil

@@ -12,8 +12,9 @@ import (
 type txn struct {
 	db    *DB
 	tx    *bolt.Tx
-	full  []byte // the key that is looked for, with its class
-	epoch uint64 // of the operation
+	full  []byte      // the key that is looked for, with its class
+	known *dictionary // what the last commit left
+	epoch uint64      // of the operation
 
 	// What follows is of write transactions only.
 	dict    map[blobstor.ID]named // what this transaction changed, published after its commit
@@ -53,7 +54,7 @@ func (t *txn) find(id blobstor.ID) (n named, ok bool) {
 	if n, ok = t.dict[id]; ok {
 		ok = !n.gone
 	} else {
-		n, ok = t.db.dict.get(id)
+		n, ok = t.known.get(id)
 	}
 	if now := t.counted[n.number]; now != nil {
 		n.has = *now
