@@ -44,6 +44,7 @@ func TestCommitFails(t *testing.T) {
 			checkIs(t, db.Update(putting(101, 102, 10)), blobstor.ErrFailed, syscall.EIO)
 			checkIs(t, db.View(func(*Tx) error { return nil }), blobstor.ErrFailed, syscall.EIO)
 			check(t, db.Close())
+			wantNames(t, db.store.Dir.Path(), "DESCRIPTOR", "LOCK", fileName, markDirty)
 			db = reopen(t, db.store.Dir.Path(), Options{})
 			if got, want := len(contents(t, db, apples)), 101; got != want && !before {
 				t.Errorf("%d keys, want %d", got, want)
