@@ -71,6 +71,22 @@ func TestDiskFills(t *testing.T) {
 	check(t, db.Check(ctx))
 }
 
+func TestReadOnlyFileSystem(t *testing.T) {
+	root := mount(t, "size=64m")
+	db := reopen(t, filepath.Join(root, "store"), Options{})
+	put(t, db, 0, 100, 10)
+	check(t, db.Close())
+	check(t, syscall.Mount("", root, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	dir := db.store.Dir.Path()
+	_, err := Open(dir, options(Options{}))
+	checkIs(t, err, syscall.EROFS)
+	db = reopen(t, dir, Options{ReadOnly: true})
+	check(t, db.Check(ctx))
+	if n := len(contents(t, db, apples)); n != 100 {
+		t.Errorf("%d keys", n)
+	}
+}
+
 // hookWrites puts hook around bbolt's writes, which it counts from 1. It reaches into bbolt, which has no place for it.
 func (db *DB) hookWrites(hook func(n int, b []byte, off int64, write func(b []byte) (int, error)) (int, error)) {
 	ops := reflect.ValueOf(db.cur.db).Elem().FieldByName("ops").FieldByName("writeAt")
