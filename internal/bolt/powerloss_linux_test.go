@@ -69,7 +69,7 @@ func apply(m []byte, off uint64, b []byte) []byte {
 func TestPowerLoss(t *testing.T) {
 	commits := 60
 	if testing.Short() {
-		commits = 15
+		commits = 8
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
