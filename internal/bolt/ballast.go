@@ -50,7 +50,8 @@ func (b *ballast) retake(d *durable.Dir) {
 	b.missing.Store(false)
 }
 
-// make reserves the file before it gets its name, so one that has its name and length is whole.
+// make reserves the file before it gets its name, so one that has its name and length is whole. The name is not
+// synced: if it is lost Open makes it again.
 func (b *ballast) make(d *durable.Dir) error {
 	t, err := d.Temp()
 	if err != nil {
@@ -65,7 +66,7 @@ func (b *ballast) make(d *durable.Dir) error {
 	if err != nil {
 		return errors.Join(err, t.Discard())
 	}
-	return errors.Join(d.Sync(), t.Close())
+	return t.Close()
 }
 
 // drop gives the room to the commits that follow.

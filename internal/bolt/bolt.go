@@ -162,7 +162,7 @@ func (db *DB) View(fn func(*Tx) error) error {
 // transaction is durable, unless the store was opened with NoSync. An error of fn rolls back and is returned as it
 // is, and so does a panic of fn go on. Otherwise the error matches blobstor.ErrUncertain if the commit failed and may
 // or may not be on disk, and blobstor.ErrNoSpace besides if the disk is full; blobstor.ErrCorrupt if bbolt met
-// damage; blobstor.ErrFailed after one of these, blobstor.ErrReadOnly or blobstor.ErrClosed.
+// damage; blobstor.ErrFailed after one of these that was not a full disk; blobstor.ErrReadOnly or blobstor.ErrClosed.
 func (db *DB) Update(fn func(*Tx) error) error {
 	if err := db.enter(); err != nil {
 		return err

@@ -20,7 +20,11 @@ func TestModel(t *testing.T) {
 	db := reopen(t, dir, Options{})
 	model := [2]map[string]string{{}, {}}
 	undo := errors.New("undo")
-	for range 200 {
+	rounds := 200
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
 		next := [2]map[string]string{clone(model[0]), clone(model[1])}
 		keep := rng.IntN(4) > 0
 		err := db.Update(func(tx *Tx) error {

@@ -29,13 +29,15 @@ func noSpace(err error) error {
 	return fmt.Errorf("%w: %w", blobstor.ErrNoSpace, err)
 }
 
-// isNoSpace reports whether err is a full disk or quota. bbolt keeps only the text of what it meets when it makes
-// the file longer.
+// isNoSpace reports whether err is a full disk or quota.
 func isNoSpace(err error) bool {
-	if errors.Is(blobstor.Wrap("commit", blobstor.Address{}, "", err), blobstor.ErrNoSpace) {
-		return true
-	}
+	return errors.Is(blobstor.Wrap("commit", blobstor.Address{}, "", err), blobstor.ErrNoSpace) ||
+		isGrowth(err, syscall.ENOSPC) || isGrowth(err, syscall.EDQUOT) || isGrowth(err, syscall.EFBIG)
+}
+
+// isGrowth reports whether err is what bbolt makes of no when it cannot make the file longer: it keeps only the text.
+func isGrowth(err error, no syscall.Errno) bool {
 	text := err.Error()
-	return (strings.HasPrefix(text, "file resize error: ") || strings.HasPrefix(text, "file sync error: ")) &&
-		strings.HasSuffix(text, syscall.ENOSPC.Error())
+	return strings.HasSuffix(text, ": "+no.Error()) &&
+		(strings.Contains(text, "file resize error: ") || strings.Contains(text, "file sync error: "))
 }

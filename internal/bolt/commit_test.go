@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
 )
 
 // failing makes commits fail with err, after or before bbolt does its part.
@@ -44,12 +45,36 @@ func TestCommitFails(t *testing.T) {
 			checkIs(t, db.Update(putting(101, 102, 10)), blobstor.ErrFailed, syscall.EIO)
 			checkIs(t, db.View(func(*Tx) error { return nil }), blobstor.ErrFailed, syscall.EIO)
 			check(t, db.Close())
+			wantNames(t, db.store.Dir.Path(), "DESCRIPTOR", "LOCK", fileName, markDirty)
 			db = reopen(t, db.store.Dir.Path(), Options{})
 			if got, want := len(contents(t, db, apples)), 101; got != want && !before {
 				t.Errorf("%d keys, want %d", got, want)
 			}
 		})
 	}
+}
+
+// TestReopenFails: what opens the file again after a full disk may be refused, and is tried again; a failed sync is not.
+func TestReopenFails(t *testing.T) {
+	f, tap := &failing{}, &failTap{}
+	db := create(t, Options{Commit: f.commit, Tap: tap})
+	put(t, db, 0, 100, 10)
+	nothing := func(*Tx) error { return nil }
+	f.err = syscall.ENOSPC
+	checkIs(t, db.Update(putting(100, 101, 10)), blobstor.ErrNoSpace)
+	tap.fail(durable.OpOpen, syscall.EMFILE)
+	for range 2 {
+		checkIs(t, db.View(nothing), syscall.EMFILE)
+	}
+	tap.fail(durable.OpOpen, nil)
+	check(t, db.View(nothing))
+	checkIs(t, db.Update(putting(101, 102, 10)), blobstor.ErrNoSpace)
+	tap.fail(durable.OpSync, syscall.ENOSPC)
+	checkIs(t, db.View(nothing), blobstor.ErrFailed, syscall.ENOSPC)
+	tap.fail(durable.OpSync, nil)
+	checkIs(t, db.View(nothing), blobstor.ErrFailed, syscall.ENOSPC)
+	check(t, db.Close())
+	put(t, reopen(t, db.store.Dir.Path(), Options{}), 0, 1, 1)
 }
 
 // TestFullDisk: after ENOSPC the next call goes on with what is on disk.

@@ -17,7 +17,7 @@ func init() {
 	children["crash"] = childCrash
 }
 
-const crashStart = "BOLT_TEST_START"
+const crashStart, crashNoSync = "BOLT_TEST_START", "BOLT_TEST_NOSYNC"
 
 // childCrash commits one number after the other, in the order of the file's own count, and says so after each; now
 // and then it compacts.
@@ -26,7 +26,7 @@ func childCrash(dir string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Open(dir, options(Options{Ballast: 1 << 16}))
+	db, err := Open(dir, options(Options{Ballast: 1 << 16, NoSync: os.Getenv(crashNoSync) == "true"}))
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func TestCrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	check(t, reopen(t, dir, Options{}).Close())
 	next := 0
-	for range cycles {
-		acked := runAndKill(t, dir, next, time.Duration(rng.IntN(40_000))*time.Microsecond)
+	for cycle := range cycles {
+		acked := runAndKill(t, dir, next, time.Duration(rng.IntN(40_000))*time.Microsecond, cycle%4 == 3)
 		db := reopen(t, dir, Options{})
 		check(t, db.Check(ctx))
 		n := len(contents(t, db, apples))
@@ -79,9 +79,10 @@ func TestCrash(t *testing.T) {
 }
 
 // runAndKill returns how many commits there are by the child's last word.
-func runAndKill(t *testing.T, dir string, start int, after time.Duration) int {
+func runAndKill(t *testing.T, dir string, start int, after time.Duration, noSync bool) int {
 	t.Helper()
-	cmd := again(t, "crash", dir, fmt.Sprintf("%s=%d", crashStart, start))
+	cmd := again(t, "crash", dir, fmt.Sprintf("%s=%d", crashStart, start),
+		fmt.Sprintf("%s=%v", crashNoSync, noSync))
 	out, err := cmd.StdoutPipe()
 	check(t, err)
 	check(t, cmd.Start())

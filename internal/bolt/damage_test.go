@@ -230,7 +230,7 @@ func TestBitFlips(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	sound := sample(t)
+	sound := sampleOf(t, 300)
 	dir := sound.store(t, "")
 	const flips = 100
 	found := 0

@@ -71,14 +71,30 @@ func TestDiskFills(t *testing.T) {
 	check(t, db.Check(ctx))
 }
 
+func TestReadOnlyFileSystem(t *testing.T) {
+	root := mount(t, "size=64m")
+	db := reopen(t, filepath.Join(root, "store"), Options{})
+	put(t, db, 0, 100, 10)
+	check(t, db.Close())
+	check(t, syscall.Mount("", root, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	dir := db.store.Dir.Path()
+	_, err := Open(dir, options(Options{}))
+	checkIs(t, err, syscall.EROFS)
+	db = reopen(t, dir, Options{ReadOnly: true})
+	check(t, db.Check(ctx))
+	if n := len(contents(t, db, apples)); n != 100 {
+		t.Errorf("%d keys", n)
+	}
+}
+
 // hookWrites puts hook around bbolt's writes, which it counts from 1. It reaches into bbolt, which has no place for it.
-func (db *DB) hookWrites(hook func(n int, b []byte, write func(b []byte) (int, error)) (int, error)) {
+func (db *DB) hookWrites(hook func(n int, b []byte, off int64, write func(b []byte) (int, error)) (int, error)) {
 	ops := reflect.ValueOf(db.cur.db).Elem().FieldByName("ops").FieldByName("writeAt")
 	writeAt := (*func([]byte, int64) (int, error))(unsafe.Pointer(ops.UnsafeAddr()))
 	file, n := db.cur.os, 0
 	*writeAt = func(b []byte, off int64) (int, error) {
 		n++
-		return hook(n, b, func(b []byte) (int, error) { return file.WriteAt(b, off) })
+		return hook(n, b, off, func(b []byte) (int, error) { return file.WriteAt(b, off) })
 	}
 }
 
@@ -99,7 +115,7 @@ func TestWriteFails(t *testing.T) {
 			db := create(t, Options{})
 			put(t, db, 0, 500, 100)
 			want := contents(t, db, apples)
-			db.hookWrites(func(i int, b []byte, write func([]byte) (int, error)) (int, error) {
+			db.hookWrites(func(i int, b []byte, _ int64, write func([]byte) (int, error)) (int, error) {
 				if i == n {
 					m, _ := write(b[:len(b)/2])
 					return m, cause
@@ -139,7 +155,7 @@ func TestSyncFails(t *testing.T) {
 	for n := 1; ; n++ {
 		db := create(t, Options{})
 		put(t, db, 0, 500, 100)
-		db.hookWrites(func(i int, b []byte, write func([]byte) (int, error)) (int, error) {
+		db.hookWrites(func(i int, b []byte, _ int64, write func([]byte) (int, error)) (int, error) {
 			m, err := write(b)
 			if i == n {
 				db.breakSync(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
@@ -66,7 +67,7 @@ func openBolt(f *durable.File, o *Options) (*handle, error) {
 	if err == nil {
 		return h, nil
 	}
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, berrors.ErrTimeout) {
 		err = fmt.Errorf("%w: bbolt's lock is held", blobstor.ErrInUse)
 	}
 	return nil, errors.Join(err, h.abandon())
@@ -103,7 +104,7 @@ func (h *handle) view(names [][]byte, fn func(*Tx) error) error {
 		if err != nil {
 			return blobstor.Failed(err)
 		}
-		defer b.Rollback() // It only gives back what Begin took.
+		defer func() { _ = b.Rollback() }() // It only gives back what Begin took.
 		return fn(&Tx{b: b, names: names})
 	})
 	return err
@@ -115,7 +116,7 @@ func (h *handle) update(names [][]byte, o *Options, fn func(*Tx) error) (lost bo
 	var b *bbolt.Tx
 	defer func() { // also when fn panics or exits
 		if b != nil && h.broken == nil {
-			h.guard(b.Rollback) // It does nothing after a commit.
+			_ = h.guard(b.Rollback) // It does nothing after a commit.
 		}
 	}()
 	err = h.guard(func() (err error) {

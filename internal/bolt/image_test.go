@@ -39,8 +39,6 @@ func (m image) clone() image { return bytes.Clone(m) }
 
 func (m image) at(id uint64) []byte { return m[id*pageSize:] }
 
-func (m image) u64(off uint64) uint64 { return order.Uint64(m[off:]) }
-
 // meta is the meta that counts.
 func (m image) meta(t testing.TB) *meta {
 	t.Helper()

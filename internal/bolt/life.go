@@ -1,6 +1,8 @@
 package bolt
 
 import (
+	"errors"
+
 	"github.com/granary-store/granary/blobstor"
 )
 
@@ -22,7 +24,9 @@ func (db *DB) use() (*handle, error) {
 		if h != nil || err != nil {
 			return h, err
 		}
-		db.reopen()
+		if err := db.reopen(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -86,23 +90,27 @@ func (db *DB) fail(err error) {
 }
 
 // reopen opens a stale file again, with what is on disk. It waits until nobody reads the old map, for mapped pages
-// stay cached.
-func (db *DB) reopen() {
+// stay cached. After a refusal, as where too many files are open, the next call tries again; after a failed sync, or
+// damage, none does.
+func (db *DB) reopen() error {
 	db.reopening.Lock()
 	defer db.reopening.Unlock()
 	db.mu.Lock()
 	stale, old := db.stale, db.cur
 	db.mu.Unlock()
 	if !stale {
-		return // Another call did it.
+		return nil // Another call did it.
 	}
 	<-old.gone
 	h, err := db.openFile(trustCommits)
 	if err != nil {
-		db.fail(err)
-		return
+		if blobstor.IsFault(err) || errors.Is(err, blobstor.ErrFailed) {
+			db.fail(err)
+		}
+		return err
 	}
 	db.mu.Lock()
 	db.cur, db.stale = h, false
 	db.mu.Unlock()
+	return nil
 }

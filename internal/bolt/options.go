@@ -11,12 +11,14 @@ import (
 	"github.com/granary-store/granary/internal/durable"
 )
 
-// The types of bbolt that a transaction hands out.
-type (
-	Bucket = bbolt.Bucket
-	Cursor = bbolt.Cursor
-	Logger = bbolt.Logger
-)
+// Bucket is bbolt's: what its methods return is mapped memory, valid until the transaction ends, and read-only.
+type Bucket = bbolt.Bucket
+
+// Cursor is bbolt's.
+type Cursor = bbolt.Cursor
+
+// Logger is bbolt's.
+type Logger = bbolt.Logger
 
 const (
 	defaultBallast = 16 << 20

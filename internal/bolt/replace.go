@@ -38,7 +38,9 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 	filled := false
 	defer func() { // also when fill panics
 		if !filled {
-			f.discard()
+			if err := f.discard(); err != nil {
+				db.log.Warn("temporary file stays", "err", err)
+			}
 		}
 	}()
 	if err = h.view(db.names, func(tx *Tx) error { return fill(ctx, tx, f.write) }); err != nil {

@@ -147,7 +147,7 @@ func TestReplaceFails(t *testing.T) {
 		t.Errorf("got %v, want fill's own error", err)
 	}
 	checkIs(t, db.Compact(done), context.Canceled)
-	for _, op := range []durable.Op{durable.OpCreate, durable.OpSync, durable.OpLink, durable.OpRename} {
+	for _, op := range []durable.Op{durable.OpCreate, durable.OpSync, durable.OpRename} {
 		tap.fail(op, syscall.ENOSPC)
 		checkIs(t, db.Compact(ctx), blobstor.ErrNoSpace)
 		tap.fail(op, nil)
