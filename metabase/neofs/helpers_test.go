@@ -141,3 +141,9 @@ func attr(r metabase.Record, key string) (text string, n int) {
 	}
 	return text, n
 }
+
+// raw returns the bytes of the n-th ID.
+func raw(n int) []byte {
+	id := id(n)
+	return id[:]
+}
