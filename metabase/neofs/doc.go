@@ -16,7 +16,8 @@
 //   - Names that begin with "$Object:" are fields of the header. An attribute that claims one is left out, as are the
 //     hashes of EC parts and the homomorphic hash.
 //
-// IDs, owner, checksum and split ID are in the index as bytes; [Value] and [Text] are between them and their text.
+// IDs, owner, checksum and split ID are in the index as bytes; [Value] and [Text] are between them and their text. A
+// filter for the beginning of such a text is not valid, unless it is all of it or nothing.
 //
 // # Searches
 //

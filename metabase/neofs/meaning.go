@@ -1,6 +1,7 @@
 package neofs
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -16,24 +17,35 @@ var (
 
 // complete gives the record what follows from the header as a whole.
 func (h *head) complete() error {
-	if h.objectType >= uint64(len(typeNames)) {
-		return bad("an object of type %d", h.objectType)
+	switch {
+	case h.Address.Container.IsZero():
+		return bad("an object of no container")
+	case h.objectType >= uint64(len(typeNames)) || h.Size < 0:
+		return bad("an object of type %d and %d bytes", h.objectType, h.Size)
+	case h.owner != "" && !isOwner(h.owner):
+		return bad("an owner with a wrong checksum")
+	case h.splitID != "" && len(h.splitID) != uuidSize:
+		return bad("a split ID of %d bytes", len(h.splitID))
 	}
 	regular := h.objectType == 0
 	if h.Kind = typeKinds[h.objectType]; regular && h.children {
 		h.Kind = metabase.Link
 	}
-	switch {
-	case h.Chain != "":
-	case !h.first.IsZero():
-		h.Chain = string(h.first[:])
-	case h.Parent.IsZero() && len(h.parentHeader) > 0:
-		h.Chain = string(h.Address.Object[:]) // it is the first
+	parent, first := bytesOf(h.Parent), bytesOf(h.first)
+	if h.Chain = cmp.Or(h.splitID, first); h.Chain == "" && parent == "" && len(h.parentHeader) > 0 {
+		h.Chain = bytesOf(h.Address.Object) // it is the first
 	}
+	h.Attrs = make([]metabase.Attr, 0, 11+len(h.attrs))
+	h.add(Version, h.version, metabase.Opaque)
+	h.add(Owner, h.owner, metabase.Opaque)
+	h.add(PayloadHash, h.hash, metabase.Opaque)
 	h.add(ObjectType, typeNames[h.objectType], metabase.Opaque)
 	h.add(CreationEpoch, strconv.FormatUint(h.epoch, 10), metabase.Auto)
 	h.add(PayloadLength, strconv.FormatInt(h.Size, 10), metabase.Auto)
-	if regular && h.Parent.IsZero() && h.Chain == "" {
+	h.add(SplitParent, parent, metabase.Opaque)
+	h.add(SplitFirst, first, metabase.Opaque)
+	h.add(SplitID, h.splitID, metabase.Opaque)
+	if regular && parent == "" && h.Chain == "" {
 		h.add(Root, set, metabase.Opaque)
 	}
 	for _, a := range h.attrs {
@@ -45,10 +57,21 @@ func (h *head) complete() error {
 	return nil
 }
 
+// bytesOf returns the bytes of an ID, "" if it is zero.
+func bytesOf(id blobstor.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return string(id[:])
+}
+
 func (h *head) isHelper() bool { return h.Kind == metabase.Tombstone || h.Kind == metabase.Lock }
 
+// add adds a field of the header, if it is there.
 func (h *head) add(key, value string, mode metabase.Mode) {
-	h.Attrs = append(h.Attrs, metabase.Attr{Key: key, Value: value, Mode: mode})
+	if value != "" {
+		h.Attrs = append(h.Attrs, metabase.Attr{Key: key, Value: value, Mode: mode})
+	}
 }
 
 // attribute adds an attribute of the header, and what it means.
@@ -69,5 +92,5 @@ func (h *head) attribute(key, value string) {
 			}
 		}
 	}
-	h.add(key, value, mode)
+	h.Attrs = append(h.Attrs, metabase.Attr{Key: key, Value: value, Mode: mode})
 }

@@ -52,8 +52,8 @@ func (s *Split) Add(page metabase.Page) {
 	for i := range page.Found {
 		f := &page.Found[i]
 		parent, id, first, part := f.Values[0], f.Values[1], f.Values[2], f.Values[3]
-		if part != "" || id == "" && first == "" {
-			continue // an EC part
+		if part != "" {
+			continue // of an erasure code, not of a split
 		}
 		s.ID = id
 		copy(s.First[:], first)

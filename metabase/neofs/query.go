@@ -1,6 +1,7 @@
 package neofs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -12,7 +13,12 @@ import (
 )
 
 // ErrUnreachable says that no object can ever match: there is nothing to search for, here or elsewhere.
-var ErrUnreachable = errors.New("no object can match the search")
+var ErrUnreachable error = unreachable{}
+
+type unreachable struct{}
+
+func (unreachable) Error() string { return "no object can match the search" }
+func (unreachable) Fault() bool   { return false }
 
 // Filter is a condition of a search as the protocol has it. One for [Root] or [Phy] asks for the objects that have it,
 // whatever Match and Value are.
@@ -39,21 +45,16 @@ type Search struct {
 // Query translates a search.
 func (s *Search) Query() (q metabase.Query, err error) {
 	q = metabase.Query{Container: s.Container, Attrs: s.Attrs, Limit: s.Limit}
-	if len(s.Attrs) > 0 && (len(s.Filters) == 0 || s.Attrs[0] != s.Filters[0].Key) {
-		return q, badQuery("the first attribute is not that of the first filter")
-	}
-	for _, key := range s.Attrs {
-		if formOf(key) == unknown {
-			return q, badQuery("no attribute %q", key)
+	for i, key := range s.Attrs {
+		if formOf(key) == unknown || i == 0 && (len(s.Filters) == 0 || s.Filters[0].Key != key) {
+			return q, badQuery("attribute %d is %q", i, key)
 		}
 	}
 	var never error
 	for i := range s.Filters {
 		f, err := s.Filters[i].translate()
-		if err == ErrUnreachable {
-			never = err // unless another filter is not valid
-		} else if err != nil {
-			return q, err
+		if never = cmp.Or(never, err); err != nil && !errors.Is(err, ErrUnreachable) {
+			return q, err // whatever others are
 		}
 		q.Filters = append(q.Filters, f)
 	}
@@ -68,12 +69,18 @@ func (s *Search) Query() (q metabase.Query, err error) {
 }
 
 // orderByID puts a filter first that brings results in the order of IDs: one for a single value, which spares a look at
-// every object, else one that all objects meet.
+// every object, best of an attribute in which objects differ; without one, a filter that all objects meet.
 func orderByID(fs []metabase.Filter) []metabase.Filter {
-	eq := slices.IndexFunc(fs, func(f metabase.Filter) bool { return f.Op == metabase.EQ })
+	first := -1
+	for i := range fs {
+		common := formOf(fs[i].Key) == word || fs[i].Key == Owner
+		if fs[i].Op == metabase.EQ && (first < 0 || !common) {
+			first = i
+		}
+	}
 	switch {
-	case eq >= 0:
-		fs[0], fs[eq] = fs[eq], fs[0]
+	case first >= 0:
+		fs[0], fs[first] = fs[first], fs[0]
 	case len(fs) > 0 && fs[0].Op != metabase.Absent:
 		fs = slices.Insert(fs, 0, metabase.Filter{Key: reserved, Op: metabase.Absent})
 	}
@@ -88,7 +95,7 @@ func (f *Filter) translate() (t metabase.Filter, err error) {
 	form := formOf(f.Key)
 	value, ok := Value(f.Key, f.Value)
 	switch t.Key = f.Key; {
-	case form == flag:
+	case f.Key == Root || f.Key == Phy:
 		t.Value = set
 		return t, nil
 	case form == unknown || f.Match < 1 || int(f.Match) > len(ops):
@@ -98,7 +105,11 @@ func (f *Filter) translate() (t metabase.Filter, err error) {
 	switch {
 	case isNumeric(t.Op):
 		t.Value = f.Value
-		err = checkNumber(t.Op, f.Value, form)
+		if n, ok := parseNumber(f.Value); !ok {
+			err = badQuery("%q is no number from -(2^256-1) to 2^256-1", f.Value)
+		} else if form != plain || t.Op == metabase.GT && n.Cmp(greatest) == 0 || t.Op == metabase.LT && n.Cmp(least) == 0 {
+			err = ErrUnreachable
+		}
 	case t.Op == metabase.Absent:
 		if t.Value = ""; strings.HasPrefix(f.Key, reserved) {
 			err = ErrUnreachable
@@ -116,31 +127,17 @@ func (f *Filter) translate() (t metabase.Filter, err error) {
 
 func isNumeric(op metabase.Op) bool { return op >= metabase.GT && op <= metabase.LE }
 
-func checkNumber(op metabase.Op, s string, form form) error {
-	n, ok := parseNumber(s)
-	switch {
-	case !ok:
-		return badQuery("%q is no number from -(2^256-1) to 2^256-1", s)
-	case form != plain, op == metabase.GT && n.Cmp(greatest) == 0, op == metabase.LT && n.Cmp(least) == 0:
-		return ErrUnreachable
-	}
-	return nil
-}
-
 // Bounds of numbers.
 var (
 	greatest = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
 	least    = new(big.Int).Neg(greatest)
 )
 
-// parseNumber reads digits behind an optional sign.
-func parseNumber(s string) (n *big.Int, ok bool) {
-	if len(s) > 80 { // leading zeros, or out of bounds
-		sign := s[:len(s)-len(strings.TrimLeft(s, "+-"))]
-		s = sign + strings.TrimLeft(s[len(sign):], "0")
+// parseNumber reads digits behind an optional sign, as many as anyone would write.
+func parseNumber(s string) (*big.Int, bool) {
+	if len(s) > 1<<10 {
+		return nil, false
 	}
-	if len(s) <= 80 {
-		n, ok = new(big.Int).SetString(s, 10)
-	}
+	n, ok := new(big.Int).SetString(s, 10)
 	return n, ok && n.CmpAbs(greatest) <= 0
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
 )
 
@@ -94,7 +95,7 @@ func TestUnreachable(t *testing.T) {
 			s := search(withAttr, f, Filter{"b", equal, "c"})
 			_, err := s.Query()
 			wantIs(t, err, ErrUnreachable)
-			if errors.Is(err, metabase.ErrQuery) {
+			if errors.Is(err, metabase.ErrQuery) || blobstor.IsFault(err) {
 				t.Errorf("%+v: %v", f, err)
 			}
 			// What is not valid is that beside a filter that nothing meets, too.
@@ -208,6 +209,33 @@ func TestSearches(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOrderByID: without attributes the filter goes first that leads to few objects in the order of IDs.
+func TestOrderByID(t *testing.T) {
+	root, owned, named := Filter{Key: Root}, Filter{Owner, equal, Text(Owner, owner(7))}, Filter{"FileName", equal, "cat"}
+	other, begins := Filter{"b", absent, ""}, Filter{"c", prefix, "d"}
+	for _, c := range []struct {
+		fs    []Filter
+		first string
+		n     int
+	}{
+		{[]Filter{root, named}, "FileName", 2},
+		{[]Filter{begins, root, owned, named, other}, "FileName", 5},
+		{[]Filter{begins, owned, root}, Owner, 3},
+		{[]Filter{other, begins, named}, "FileName", 3},
+		{[]Filter{other, begins}, "b", 2},
+		{[]Filter{begins, other}, reserved, 3},
+	} {
+		q := query(t, search(false, c.fs...))
+		if len(q.Filters) != c.n || q.Filters[0].Key != c.first {
+			t.Errorf("%+v becomes %+v", c.fs, q.Filters)
+		}
+		q = query(t, search(true, c.fs...))
+		if len(q.Filters) != len(c.fs) || q.Filters[0].Key != c.fs[0].Key {
+			t.Errorf("with attributes, %+v becomes %+v", c.fs, q.Filters)
+		}
 	}
 }
 

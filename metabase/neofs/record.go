@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync"
 
 	"github.com/granary-store/granary/blobstor"
@@ -36,14 +35,7 @@ func Parse(info blobstor.Info, r io.ReaderAt) ([]metabase.Record, error) {
 // object that was cut, does not follow the protocol, or has a header of more than 16 KiB is [metabase.ErrRecord].
 // Nothing of prefix is retained.
 func Records(prefix []byte, size int64) ([]metabase.Record, error) {
-	id, header, payload, err := parseObject(prefix, size)
-	if err != nil {
-		return nil, err
-	}
-	h, err := parseHead(header, id)
-	if err == nil && size >= 0 && payload != uint64(h.Size) {
-		err = bad("a payload of %d bytes, %d by its header", payload, h.Size)
-	}
+	h, err := parseObject(prefix, size)
 	h.add(Phy, set, metabase.Opaque)
 	recs := []metabase.Record{h.Record}
 	for err == nil && !h.Parent.IsZero() && len(h.parentHeader) > 0 {
@@ -148,10 +140,12 @@ func (f *fields) id() (id blobstor.ID) {
 	return id
 }
 
-// parseObject finds an object's ID and header, and the length of its payload, which is the last field.
-func parseObject(b []byte, size int64) (id blobstor.ID, header []byte, payload uint64, err error) {
+// parseObject reads an object as far as its payload, which is the last field.
+func parseObject(b []byte, size int64) (h head, err error) {
 	const payloadTag = 4<<3 | length
 	f := fields{b: b}
+	var id blobstor.ID
+	var header []byte
 	for f.next() && f.tag != payloadTag {
 		switch f.tag {
 		case 1<<3 | length:
@@ -160,7 +154,7 @@ func parseObject(b []byte, size int64) (id blobstor.ID, header []byte, payload u
 			header = f.data
 		}
 	}
-	end := uint64(len(b) - len(f.b))
+	end, payload := uint64(len(b)-len(f.b)), uint64(0)
 	if f.tag == payloadTag {
 		if payload = f.value; f.err != nil {
 			f.err, end = nil, end+payload // it goes on behind the prefix
@@ -168,24 +162,28 @@ func parseObject(b []byte, size int64) (id blobstor.ID, header []byte, payload u
 	}
 	switch {
 	case f.err != nil:
-		return id, nil, 0, f.err
+		return h, f.err
 	case size >= 0 && end != uint64(size):
-		return id, nil, 0, bad("%d bytes, where %d make the object", size, end)
+		return h, bad("%d bytes, where %d make the object", size, end)
 	case id.IsZero() || header == nil || len(header) > maxHeader:
-		return id, nil, 0, bad("object %v with a header of %d bytes", id, len(header))
+		return h, bad("object %v with a header of %d bytes", id, len(header))
 	}
-	return id, header, payload, nil
+	if h, err = parseHead(header, id); err == nil && size >= 0 && payload != uint64(h.Size) {
+		err = bad("a payload of %d bytes, %d by its header", payload, h.Size)
+	}
+	return h, err
 }
 
-// head is a header that is read, and the record that becomes of it.
+// head is a header that is read, and the record that becomes of it. Of a field that comes twice, the last one counts.
 type head struct {
 	metabase.Record
-	attrs        [][3]string // keys and values, as 1 and 2
-	objectType   uint64
-	epoch        uint64
-	parentHeader []byte
-	first        blobstor.ID
-	children     bool
+	version, owner, hash string
+	objectType, epoch    uint64
+	attrs                [][3]string // keys and values, as 1 and 2
+	first                blobstor.ID
+	splitID              string
+	parentHeader         []byte
+	children             bool
 }
 
 // parseHead makes the record of the object with this ID and header.
@@ -196,23 +194,17 @@ func parseHead(b []byte, id blobstor.ID) (h head, err error) {
 		switch f.tag {
 		case 1<<3 | length:
 			v, _ := f.pair()
-			h.add(Version, fmt.Sprintf("v%d.%d", v[1], v[2]), metabase.Opaque)
+			h.version = fmt.Sprintf("v%d.%d", v[1], v[2])
 		case 2<<3 | length:
 			h.Address.Container = f.id()
 		case 3<<3 | length:
-			owner := f.bytes(1, ownerSize)
-			if v, _ := Value(Owner, Text(Owner, owner)); f.err == nil && v != owner {
-				return h, bad("an owner with a wrong checksum")
-			}
-			h.add(Owner, owner, metabase.Opaque)
+			h.owner = f.bytes(1, ownerSize)
 		case 4<<3 | varint:
 			h.epoch = f.value
 		case 5<<3 | varint:
-			if h.Size = int64(f.value); f.value > math.MaxInt64 {
-				return h, bad("a payload of %d bytes", f.value)
-			}
+			h.Size = int64(f.value)
 		case 6<<3 | length:
-			h.add(PayloadHash, f.bytes(2, hashSize), metabase.Opaque)
+			h.hash = f.bytes(2, hashSize)
 		case 7<<3 | varint:
 			h.objectType = f.value
 		case 10<<3 | length:
@@ -234,19 +226,14 @@ func (h *head) parseSplit(b []byte) error {
 		switch f.tag {
 		case 1<<3 | length:
 			h.Parent = f.id()
-			h.add(SplitParent, string(h.Parent[:]), metabase.Opaque)
 		case 4<<3 | length:
 			h.parentHeader = f.data
 		case 5<<3 | length:
 			h.children = true
 		case 6<<3 | length:
-			if h.Chain = string(f.data); len(h.Chain) != uuidSize {
-				return bad("a split ID of %d bytes", len(h.Chain))
-			}
-			h.add(SplitID, h.Chain, metabase.Opaque)
+			h.splitID = string(f.data)
 		case 7<<3 | length:
 			h.first = f.id()
-			h.add(SplitFirst, string(h.first[:]), metabase.Opaque)
 		}
 	}
 	return f.err

@@ -67,12 +67,25 @@ func TestKinds(t *testing.T) {
 		if r.Kind != want || r.Target != target || r.Size != 5 || r.Virtual {
 			t.Errorf("type %d: %+v", n, r)
 		}
+		if r.Attrs[len(r.Attrs)-2].Mode != metabase.Opaque {
+			t.Errorf("type %d: %s is searched as a number", n, Associate)
+		}
 		if text, _ := attr(r, Associate); text != id(3).String() {
 			t.Errorf("type %d is associated with %s", n, text)
 		}
 		_, roots := attr(r, Root)
 		if _, phys := attr(r, Phy); phys != 1 || (roots == 1) != (n == 0) {
 			t.Errorf("type %d: %d times %s, %d times %s", n, roots, Root, phys, Phy)
+		}
+	}
+}
+
+// TestLinks: only a regular object that lists children is a link by that.
+func TestLinks(t *testing.T) {
+	for n, want := range []metabase.Kind{metabase.Link, metabase.Tombstone, metabase.Regular, metabase.Lock, metabase.Link} {
+		h := header(n, 0).attr(Associate, id(3).String()).msg(11, msg(nil).id(5, id(11)).bytes(6, uuidBytes))
+		if r := records(t, object(10, h, 0))[0]; r.Kind != want {
+			t.Errorf("type %d is a %v", n, r.Kind)
 		}
 	}
 }
@@ -145,7 +158,7 @@ func TestInvalidObjects(t *testing.T) {
 	whole := object(10, h, 3)
 	split := func(in msg) msg { return object(10, header(0, 3).msg(11, in), 3) }
 	deep := header(0, 3)
-	for range 3 {
+	for range 2 {
 		deep = header(0, 3).msg(11, msg(nil).id(1, id(len(deep))).msg(4, deep))
 	}
 	for name, o := range map[string]msg{
@@ -154,6 +167,7 @@ func TestInvalidObjects(t *testing.T) {
 		"zero ID":                msg(nil).id(1, blobstor.ID{}).msg(3, h).bytes(4, "abc"),
 		"short ID":               msg(nil).msg(1, msg(nil).bytes(1, "short")).msg(3, h).bytes(4, "abc"),
 		"no header":              msg(nil).id(1, id(10)).bytes(4, "abc"),
+		"no container":           object(10, msg(nil).num(5, 3), 3),
 		"header behind payload":  msg(nil).id(1, id(10)).bytes(4, "abc").msg(3, h),
 		"header too large":       object(10, header(0, 3).attr("a", strings.Repeat("x", maxHeader)), 3),
 		"payload shorter":        object(10, h, 2),
@@ -181,6 +195,10 @@ func TestInvalidObjects(t *testing.T) {
 		if !errors.Is(err, metabase.ErrRecord) || recs != nil || blobstor.IsFault(err) {
 			t.Errorf("%s: %v, %v", name, recs, err)
 		}
+	}
+	// Where the size is not known, the header alone decides.
+	if recs, err := Records(object(10, header(0, 3).num(5, 1<<63), 3), -1); !errors.Is(err, metabase.ErrRecord) {
+		t.Errorf("a negative payload: %v, %v", recs, err)
 	}
 }
 
@@ -247,6 +265,24 @@ func TestUnknownFields(t *testing.T) {
 	r := records(t, object(10, h, 3))[0]
 	if text, _ := attr(r, CreationEpoch); text != "1000" || r.Address != address(10) {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestFieldsTwice: the last one counts, as everywhere in protobuf, in the record and in the index.
+func TestFieldsTwice(t *testing.T) {
+	again := msg(nil).id(1, id(8)).id(1, id(9)).id(7, id(5)).id(7, id(6)).bytes(6, strings.Repeat("x", 16)).bytes(6, uuidBytes)
+	h := header(0, 9).num(5, 3).num(4, 5).msg(3, msg(nil).bytes(1, owner(8))).msg(11, again)
+	r := records(t, object(10, h, 3))[0]
+	if r.Size != 3 || r.Parent != id(9) || r.Chain != uuidBytes {
+		t.Errorf("%+v", r)
+	}
+	for key, want := range map[string]string{
+		SplitParent: id(9).String(), SplitFirst: id(6).String(), SplitID: Text(SplitID, uuidBytes),
+		CreationEpoch: "5", PayloadLength: "3", Owner: Text(Owner, owner(8)),
+	} {
+		if text, n := attr(r, key); text != want || n != 1 {
+			t.Errorf("%s is %d times there: %s", key, n, text)
+		}
 	}
 }
 

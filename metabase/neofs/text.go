@@ -46,19 +46,15 @@ const (
 type form int
 
 const (
-	unknown form = -1 - iota // no such attribute
-	flag
-	word // text of the system, never a number
-
-	plain form = 0
+	unknown form = -2 // there is no such attribute
+	word    form = -1 // text of the system, never a number
+	plain   form = 0
 )
 
 func formOf(key string) form {
 	switch key {
-	case Version, ObjectType:
+	case Version, ObjectType, Root, Phy:
 		return word
-	case Root, Phy:
-		return flag
 	case SplitParent, SplitFirst, Associate, PayloadHash:
 		return form(idSize)
 	case Owner:
@@ -111,4 +107,9 @@ func Value(key, text string) (value string, ok bool) {
 		return "", false
 	}
 	return value, true
+}
+
+func isOwner(b string) bool {
+	const end = ownerSize - 4
+	return len(b) == ownerSize && string(hash.Checksum([]byte(b[:end]))) == b[end:]
 }
