@@ -214,7 +214,7 @@ func TestHeapOfFullFiles(t *testing.T) {
 	check(t, s.upkeep(ctx))
 	active := s.leaves[0].active()
 	inFull := blobs - active.objects.Load()
-	activeIndex := 60 * active.objects.Load() // as Options.FileRecords says, and some
+	activeIndex := 130 * active.objects.Load() // as Options.FileRecords says, and some
 	grown := heapInUse() - before - activeIndex
 	t.Logf("%d bytes for %d blobs in %d files", grown, inFull, s.Stats().Files)
 	if grown > 2*inFull {
