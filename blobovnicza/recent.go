@@ -23,25 +23,28 @@ const chunkRows = 1024
 func (x *recent) get(key uint64, addr *blobstor.Address) entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if r := x.find(key, addr); r != nil {
+	if r, _ := x.find(key, addr); r != nil {
 		return r.entry
 	}
 	return 0
 }
 
-// find returns the row of an address, or nil.
-func (x *recent) find(key uint64, addr *blobstor.Address) *row {
+// find returns the row of an address, or nil; held says whether any address has the key.
+func (x *recent) find(key uint64, addr *blobstor.Address) (r *row, held bool) {
 	if !x.filter.has(key) {
-		return nil
+		return nil, false
 	}
-	n, ok := x.numbers[key]
-	if ok && x.at(n).address != *addr {
-		n, ok = x.clashes[*addr]
+	n, held := x.numbers[key]
+	if !held {
+		return nil, false
 	}
-	if !ok {
-		return nil
+	if r = x.at(n); r.address == *addr {
+		return r, true
 	}
-	return x.at(n)
+	if n, ok := x.clashes[*addr]; ok {
+		return x.at(n), true
+	}
+	return nil, true
 }
 
 func (x *recent) at(number uint32) *row { return &x.chunks[number/chunkRows][number%chunkRows] }
@@ -50,12 +53,13 @@ func (x *recent) at(number uint32) *row { return &x.chunks[number/chunkRows][num
 func (x *recent) put(key uint64, addr *blobstor.Address, e entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if r := x.find(key, addr); r != nil {
+	r, held := x.find(key, addr)
+	if r != nil {
 		r.entry = e
 		return
 	}
 	n := x.add(row{key, *addr, e})
-	if _, taken := x.numbers[key]; taken {
+	if held {
 		if x.clashes == nil {
 			x.clashes = make(map[blobstor.Address]uint32)
 		}
