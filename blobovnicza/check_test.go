@@ -305,12 +305,11 @@ func TestCheckBesideCalls(t *testing.T) {
 			}
 		}
 	})
-	span := 4 * time.Second
+	checks, files := 20, int64(10)
 	if testing.Short() {
-		span /= 4
+		checks, files = 5, 2
 	}
-	begin := time.Now()
-	for i := 0; i < 5 || time.Since(begin) < span; i++ {
+	for i := 0; i < checks || s.Stats().Compacted < files; i++ {
 		r, err := s.Check(ctx)
 		check(t, err)
 		if !r.OK() {
@@ -319,9 +318,6 @@ func TestCheckBesideCalls(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	if s.Stats().Compacted == 0 {
-		t.Error("nothing was compacted")
-	}
 	check(t, s.Compact(ctx)) // behind it the keeper has nothing to do
 	wantClean(t, s)
 }
