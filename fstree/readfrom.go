@@ -27,7 +27,7 @@ func (w *writer) ReadFrom(src io.Reader) (n int64, err error) {
 		}
 		room = bufferSize
 	}
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // A source must return io.EOF itself.
 		return n, nil
 	}
 	return n, err
