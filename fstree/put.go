@@ -4,25 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"sync"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
 )
 
-const (
-	// copyLimit is the largest payload that is copied to go out with its trailer in one write: copying 16 KiB
-	// costs less than a second call.
-	copyLimit = 16 << 10
-
-	// lookLimit is the smallest payload for which Put looks whether the blob is stored before it writes. For
-	// smaller ones it just tries, because nearly all are new.
-	lookLimit = 256 << 10
-
-	// writeSize is the largest single write; longer ones are slower.
-	writeSize = 1 << 20
-)
+// lookLimit is the smallest payload for which Put looks whether the blob is stored before it writes. For smaller
+// ones it just tries, because nearly all are new.
+const lookLimit = 256 << 10
 
 // Put stores data under addr. When it returns nil, blob and name are durable, unless the store was opened with
 // NoSync. Put of a stored blob verifies the stored copy, and replaces it if it is damaged. Put returns
@@ -76,10 +66,15 @@ func (t *Tree) putNew(dir *dirRef, p place, data []byte) (synced time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	if err := writeBlob(temp.File, p.addr, data); err != nil {
+	b := bodies.Get().(*body)
+	defer bodies.Put(b)
+	if err = b.begin(temp, int64(len(data)), t.opts.NoSync); err == nil {
+		err = b.whole(p.addr, data)
+	}
+	if err != nil {
 		return 0, errors.Join(err, temp.Discard())
 	}
-	return t.publish(temp, dir, p)
+	return t.publish(b, dir, p)
 }
 
 func (t *Tree) temp(dir *durable.Dir) (temp *durable.Temp, err error) {
@@ -87,56 +82,12 @@ func (t *Tree) temp(dir *durable.Dir) (temp *durable.Temp, err error) {
 	return temp, err
 }
 
-// scratch is what writing a blob needs of memory.
-type scratch struct {
-	sums []uint32
-	out  []byte
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-func writeBlob(f *durable.File, addr blobstor.Address, data []byte) error {
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	s.sums, s.out = appendSums(s.sums[:0], data), s.out[:0]
-	if len(data) <= copyLimit {
-		s.out = append(s.out, data...)
-	} else if err := writeAll(f, data); err != nil {
-		return err
-	}
-	s.out = appendTrailer(s.out, s.sums, addr, int64(len(data)))
-	return writeAll(f, s.out)
-}
-
-// appendSums appends the checksums of whole blocks, the last of which may be short.
-func appendSums(sums []uint32, data []byte) []uint32 {
-	for len(data) > 0 {
-		n := min(len(data), blockSize)
-		sums = append(sums, checksum(data[:n]))
-		data = data[n:]
-	}
-	return sums
-}
-
-func writeAll(f *durable.File, b []byte) error {
-	for len(b) > 0 {
-		n, err := f.Write(b[:min(len(b), writeSize)])
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
 // publish makes a written file durable and gives it its name, or confirms the copy that has the name. It always
-// ends temp.
-func (t *Tree) publish(temp *durable.Temp, dir *dirRef, p place) (synced time.Duration, err error) {
-	start := t.clock()
-	if !t.opts.NoSync {
-		if err := temp.Datasync(); err != nil {
-			return 0, errors.Join(err, temp.Discard())
-		}
+// ends the file.
+func (t *Tree) publish(b *body, dir *dirRef, p place) (synced time.Duration, err error) {
+	start, temp := t.clock(), b.temp
+	if err := b.sync(); err != nil {
+		return 0, errors.Join(err, temp.Discard())
 	}
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
