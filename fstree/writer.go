@@ -150,7 +150,7 @@ func (w *writer) flush(b []byte) error {
 // Commit names the blob and makes it durable, as Put does.
 func (w *writer) Commit(addr blobstor.Address) (blobstor.Location, error) {
 	p := w.t.place(addr)
-	start := w.t.clock()
+	start := time.Now()
 	synced, err := w.commit(p)
 	if err != nil {
 		return "", w.t.report("commit", p, err)
@@ -170,17 +170,14 @@ func (w *writer) commit(p place) (synced time.Duration, err error) {
 	if err := w.finish(p.addr); err != nil {
 		return 0, w.fail(err)
 	}
-	dir, err := w.t.dirs.get(p.dir(w.t.depth), true)
+	at, err := w.t.enterHome(p, true)
 	if err != nil {
 		return 0, w.fail(err)
 	}
-	defer w.t.dirs.put(dir)
-	if err := dir.Err(); err != nil {
-		return 0, w.fail(err)
-	}
+	defer w.t.leaveHome(at)
 	temp := w.temp
 	w.release() // publish ends the file.
-	return w.t.publish(temp, dir, p)
+	return w.t.publish(temp, at, p)
 }
 
 // finish writes what is missing of the file.
