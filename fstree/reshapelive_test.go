@@ -43,6 +43,12 @@ func TestReshapeBesideCalls(t *testing.T) {
 		}
 		work(4, func(rng *rand.Rand) error { return lastingStep(tree, 100+rng.IntN(60)) })
 		work(5, func(*rand.Rand) error { return lastingAll(tree, lasting) })
+		work(6, func(*rand.Rand) error {
+			if r, err := tree.Scrub(ctx, nil); err != nil || !r.OK() || r.Blobs < int64(len(lasting)) {
+				return fmt.Errorf("scrub: %+v, %w", r, err)
+			}
+			return nil
+		})
 		rounds := 4
 		if testing.Short() {
 			rounds = 2

@@ -14,7 +14,9 @@ type Stats struct {
 	Swept    uint64        // stale temporaries removed
 	SyncTime time.Duration // that puts spent in making blobs and names durable, summed over callers
 
-	Moved uint64 // blobs that Reshape has moved
+	Scrubbed      uint64 // blobs that Scrub has read whole and right
+	ScrubbedBytes uint64 // read by Scrub
+	Moved         uint64 // blobs that Reshape has moved
 
 	Evictions uint64 // directories closed to make room for others
 
@@ -25,8 +27,8 @@ type Stats struct {
 }
 
 type counters struct {
-	puts, deletes, healed, corrupt, swept atomic.Uint64
-	moved, syncNS                         atomic.Uint64
+	puts, deletes, healed, corrupt, swept  atomic.Uint64
+	scrubbed, scrubbedBytes, moved, syncNS atomic.Uint64
 }
 
 // Stats returns a snapshot; after Close, that of Close, with no Free.
@@ -40,7 +42,9 @@ func (t *Tree) Stats() Stats {
 		Swept:    t.count.swept.Load(),
 		SyncTime: time.Duration(t.count.syncNS.Load()),
 
-		Moved: t.count.moved.Load(),
+		Scrubbed:      t.count.scrubbed.Load(),
+		ScrubbedBytes: t.count.scrubbedBytes.Load(),
+		Moved:         t.count.moved.Load(),
 
 		Depth:    l.depth,
 		OldDepth: l.old,
