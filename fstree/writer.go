@@ -137,7 +137,7 @@ func (w *writer) take(p []byte) (int, error) {
 // Commit names the blob and makes it durable, as Put does.
 func (w *writer) Commit(addr blobstor.Address) (blobstor.Location, error) {
 	p := w.t.place(addr)
-	start := w.t.clock()
+	start := time.Now()
 	synced, err := w.commit(p)
 	if err != nil {
 		return "", w.t.report("commit", p, err)
@@ -157,17 +157,14 @@ func (w *writer) commit(p place) (synced time.Duration, err error) {
 	if err := w.finish(p.addr); err != nil {
 		return 0, w.fail(err)
 	}
-	dir, err := w.t.dirs.get(p.dir(w.t.depth), true)
+	at, err := w.t.enterHome(p, true)
 	if err != nil {
 		return 0, w.fail(err)
 	}
-	defer w.t.dirs.put(dir)
-	if err := dir.Err(); err != nil {
-		return 0, w.fail(err)
-	}
+	defer w.t.leaveHome(at)
 	b := w.body
 	w.release() // publish ends the file.
-	return w.t.publish(b, dir, p)
+	return w.t.publish(b, at, p)
 }
 
 // finish writes what is missing of the file.
