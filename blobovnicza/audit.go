@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
 )
 
@@ -54,7 +53,7 @@ func (a *audit) run(ctx context.Context) {
 	if a.err = a.read(ctx); a.err != nil {
 		return
 	}
-	a.rows = newestOf(a.scan, a.file.leaf.tree.sortKey)
+	a.rows = a.file.recall(a.scan).sorted()
 	a.compareIndex()
 	a.distinct = len(a.rows)
 	a.mapDamage()
@@ -126,18 +125,6 @@ func (a *audit) skipTorn() {
 		}
 		return torn
 	})
-}
-
-// newestOf returns a row for each address in a scan, in the order of an index.
-func newestOf(s *scan, keyOf func(blobstor.Address) uint64) []row {
-	var rows []row
-	for i := range s.records {
-		if rec := &s.records[i]; rec.kind == kindPut || rec.kind == kindTombstone {
-			rows = append(rows, row{keyOf(rec.address), rec.address, makeEntry(rec.kind, rec.off, rec.length)})
-		}
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.compare(&b), cmp.Compare(b.entry.off(), a.entry.off())) })
-	return slices.CompactFunc(rows, func(a, b row) bool { return a.compare(&b) == 0 })
 }
 
 // inHole reports whether a record at off was lost to damage.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/crashtest"
@@ -115,7 +114,7 @@ func (h hurting) index(file int) string {
 func (h hurting) rewriteIndex(t *testing.T, number uint32, change func([]row) []row) {
 	l := h.s.leaves[0]
 	f := byNumber(l.version.Load().files, number)
-	rows, _, err := f.entries()
+	rows, err := f.rows()
 	check(t, err)
 	cover := coverage{listed: f.listing(), manifest: f.manifest.Load(), commit: f.commit.Load()}
 	check(t, l.inDir(func(dir *durable.Dir) error { return l.replaceIndex(dir, f, cover, change(rows)) }))
@@ -157,7 +156,7 @@ func damages() []damage {
 		{name: "manifest", want: "2:range", do: func(t *testing.T, h hurting) { flip(t, h.data[1], headerSize) }},
 		{name: "payload in the active file", want: "4:current blob", lost: []int{23},
 			do: func(t *testing.T, h hurting) { h.flip(t, 23, headerSize) }},
-		{name: "header in the active file", want: "4:range", lost: []int{23},
+		{name: "header in the active file", want: "4:current blob", lost: []int{23},
 			do: func(t *testing.T, h hurting) { h.flip(t, 23, 20) }},
 		{name: "first manifest of the active file", closed: true, want: "4:range",
 			do: func(t *testing.T, h hurting) { flip(t, h.data[len(h.data)-1], 20); removeIndexes(t, h.dir) }},
@@ -187,10 +186,10 @@ func damages() []damage {
 			h.rewriteIndex(t, 1, func(rows []row) []row { rows[0].entry += 1 << 32; return rows })
 		}},
 		{name: "entry missing in memory", want: "4:index", do: func(t *testing.T, h hurting) {
-			delete(h.s.leaves[0].active().recent().entries, h.s.sortKey(addrOf(23)))
+			delete(h.s.leaves[0].active().recent().numbers, h.s.sortKey(addrOf(23)))
 		}},
 		{name: "entry dangling in memory", want: "4:index", do: func(t *testing.T, h hurting) {
-			h.s.leaves[0].active().recent().put(5, nil, makeEntry(kindPut, 8, 5), false)
+			h.s.leaves[0].active().recent().put(5, &blobstor.Address{}, makeEntry(kindPut, 8, 5))
 		}},
 		{name: "counter", want: "2:counters", do: func(t *testing.T, h hurting) {
 			h.s.leaves[0].version.Load().files[1].dead.Add(8)
@@ -305,12 +304,11 @@ func TestCheckBesideCalls(t *testing.T) {
 			}
 		}
 	})
-	span := 4 * time.Second
+	checks, files := 20, int64(10)
 	if testing.Short() {
-		span /= 4
+		checks, files = 5, 2
 	}
-	begin := time.Now()
-	for i := 0; i < 5 || time.Since(begin) < span; i++ {
+	for i := 0; i < checks || s.Stats().Compacted < files; i++ {
 		r, err := s.Check(ctx)
 		check(t, err)
 		if !r.OK() {
@@ -319,9 +317,6 @@ func TestCheckBesideCalls(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	if s.Stats().Compacted == 0 {
-		t.Error("nothing was compacted")
-	}
 	check(t, s.Compact(ctx)) // behind it the keeper has nothing to do
 	wantClean(t, s)
 }

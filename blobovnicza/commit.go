@@ -316,7 +316,7 @@ func (l *leaf) publish(ops []*op) {
 			continue
 		}
 		o.found.stored = place{file: f.number, off: o.off, length: o.hdr.length}
-		l.apply(files, f, o.key, &o.hdr, o.off, o.found.clash, true)
+		l.apply(files, f, o.key, &o.hdr, o.off, true)
 		l.tree.noticeDead(o.hdr.replaced)
 	}
 }

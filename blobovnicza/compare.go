@@ -1,13 +1,16 @@
 package blobovnicza
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // compareIndex compares the rows with what the store looks records up in: its index file, or memory. Entries of what
 // was written after the snapshot say nothing.
 func (a *audit) compareIndex() {
-	x := a.file.index.Load()
-	if x.recent != nil {
-		a.compareMemory(x.recent)
+	if r := a.file.recent(); r != nil {
+		has := func(e *row) bool { return r.get(e.key, &e.address) != 0 }
+		_ = a.compareRows(rowsOf(r.sorted(), nil), has) // there is no error in it
 		return
 	}
 	t, err := a.file.leaf.openTable(a.disk)
@@ -19,13 +22,27 @@ func (a *audit) compareIndex() {
 	}
 }
 
-// compareTable compares the rows with an index file, both of which are sorted.
+// compareTable compares the rows with an index file.
 func (a *audit) compareTable(t *table) error {
 	if t.number != a.file.number || t.end < a.end {
 		a.index.add("index file is for %d bytes of file %d", t.end, t.number)
 	}
+	has := func(e *row) bool { return t.has(e.key) }
+	if err := a.compareRows(t.scan(&a.disk.idx), has); err != nil {
+		return err
+	}
+	if err := a.compareTombstones(t); err != nil {
+		return err
+	}
+	a.trusted = a.index.n == 0 && t.end == a.end && t.rows == uint32(len(a.rows))
+	return nil
+}
+
+// compareRows compares the rows with those of an index, both of which are sorted, and makes them those that hold. Has
+// says of a row whether a look-up comes to it.
+func (a *audit) compareRows(index iter.Seq2[row, error], has func(*row) bool) error {
 	rows, found := a.rows, []row(nil)
-	for e, err := range t.scan(&a.disk.idx) {
+	for e, err := range index {
 		if err != nil {
 			return err
 		}
@@ -37,26 +54,25 @@ func (a *audit) compareTable(t *table) error {
 		if len(rows) > 0 && rows[0].compare(&e) == 0 {
 			own, rows = rows[0].entry, rows[1:]
 		}
-		if kept := a.compareRow(e, own, t); kept != 0 {
-			found = append(found, row{e.key, e.address, kept})
+		if !has(&e) {
+			a.index.add("no look-up finds the row of %v", e.address)
+		} else {
+			own = a.compareRow(e, own)
+		}
+		if own != 0 {
+			found = append(found, row{e.key, e.address, own})
 		}
 	}
 	for _, r := range rows {
 		a.index.add("no row for %v, which is at %d", r.address, r.entry.off())
 	}
 	a.rows = append(found, rows...)
-	if err := a.compareTombstones(t); err != nil {
-		return err
-	}
-	a.trusted = a.index.n == 0 && t.end == a.end && t.rows == uint32(len(a.rows))
 	return nil
 }
 
 // compareRow compares a row of the index with what the data says of its address, and returns what holds.
-func (a *audit) compareRow(e row, own entry, t *table) entry {
+func (a *audit) compareRow(e row, own entry) entry {
 	switch at := e.entry.off(); {
-	case !t.has(e.key):
-		a.index.add("filter lacks %v", e.address)
 	case e.entry == own, at >= a.end && !a.inHole(at):
 	case a.inHole(at) && own.off() < at:
 		a.known(e)
@@ -91,21 +107,4 @@ func (a *audit) compareTombstones(t *table) error {
 		a.index.add("list of %d tombstones, want %d", len(keys), len(want))
 	}
 	return nil
-}
-
-// compareMemory compares the rows with an index in memory, which knows no addresses.
-func (a *audit) compareMemory(r *recent) {
-	held := make(map[entry]uint64, len(a.rows))
-	for i := range a.rows {
-		e := &a.rows[i]
-		held[e.entry] = e.key
-		if got := r.get(e.key, &e.address); got != e.entry && (got == 0 || got.off() < a.end && !a.inHole(got.off())) {
-			a.index.add("no entry for %v, which is at %d", e.address, e.entry.off())
-		}
-	}
-	for _, k := range r.all(a.file.leaf.tree.sortKey) {
-		if key, ok := held[k.entry]; k.entry.off() < a.end && (!ok || key != k.key) && !a.inHole(k.entry.off()) {
-			a.index.add("entry of key %x leads to %d, where no newest record of it is", k.key, k.entry.off())
-		}
-	}
 }

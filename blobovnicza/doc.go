@@ -192,7 +192,8 @@
 // # Limits
 //
 // A blob has at most 64 MiB, 1 MiB by default. A file is full at a 64th of its leaf, at least 256 MiB and at most
-// 4 GiB, and on a small disk a 16th of that. In memory a record of a full file takes 1.8 bytes, a tombstone 2 more,
-// and one of an active file about 40; blocks of indexes that are used often take [Options.IndexCache] at most. Files
-// are opened as they are needed, see [Options.MaxOpen].
+// 4 GiB, and on a small disk a 16th of that; or at [Options.FileRecords], a number that bounds the memory for its index
+// while it is active. In memory a record of a full file takes 1.8 bytes, a tombstone 2 more, and one of an active file
+// about 110; blocks of indexes that are used often take [Options.IndexCache] at most. Files are opened as they are
+// needed, see [Options.MaxOpen].
 package blobovnicza

@@ -1,12 +1,9 @@
 package blobovnicza
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +30,7 @@ type file struct {
 	commit   atomic.Uint64 // the highest number of a commit before end
 	manifest atomic.Int64  // where the newest manifest before end lies
 	flawedAt atomic.Int64  // 1 more than the dead bytes when a compaction began that met damage, or 0
-	noIndex  atomic.Bool   // records are damaged: what is known of them stays in memory
+	noIndex  atomic.Bool   // records are lost: the next Open must find that out again
 	tally
 }
 
@@ -73,8 +70,7 @@ func (l *leaf) newFile(number uint32) *file {
 // recent returns the index in memory, nil if the index file has it.
 func (f *file) recent() *recent { return f.index.Load().recent }
 
-// get returns the entry for an address, zero if there is none. That of an index in memory may be another
-// address's. A damaged index file is made again from the data.
+// get returns the entry for an address, zero if there is none. A damaged index file is made again from the data.
 func (f *file) get(key uint64, addr *blobstor.Address) (entry, error) {
 	return f.getRow(key, addr, true)
 }
@@ -107,7 +103,7 @@ func (f *file) find(key uint64, r *reading) (entry, error) {
 		return 0, err
 	}
 	err = f.follow(e, r)
-	if err == nil || errors.Is(err, errDropped) || f.recent() != nil {
+	if err == nil || errors.Is(err, errDropped) {
 		return e, err
 	}
 	again, strictErr := f.get(key, &r.addr)
@@ -116,9 +112,6 @@ func (f *file) find(key uint64, r *reading) (entry, error) {
 	}
 	if again != e {
 		err = f.follow(again, r)
-	}
-	if errors.Is(err, errStranger) && f.recent() == nil { // a row has the address itself, not only its key
-		err = blobstor.ErrCorrupt
 	}
 	return again, err
 }
@@ -171,64 +164,18 @@ func (f *file) setCounts(e listed) {
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }
 
-// entries returns the newest record of each address in the file, in the order of keys and addresses. The address of
-// a damaged header is unknown if the index is in memory; such ones come apart.
-func (f *file) entries() (all []row, damaged []keyed, err error) {
+// rows returns a row for each address in the file, in the order of an index.
+func (f *file) rows() ([]row, error) {
 	x := f.index.Load()
 	if x.recent != nil {
-		return f.readEntries(x.recent)
+		return x.recent.sorted(), nil
 	}
-	if all, err = collectRows(x.table.scan(&f.idx)); err == nil || errors.Is(err, errDropped) {
-		return all, nil, err
+	all, err := x.table.allRows(&f.idx)
+	if err == nil || errors.Is(err, errDropped) {
+		return all, err
 	}
 	if err := f.heal(x, err); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return f.entries()
-}
-
-// collectRows gathers rows up to an error.
-func collectRows(rows iter.Seq2[row, error]) (all []row, err error) {
-	for e, err := range rows {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-// readEntries completes the entries of an index in memory by the addresses that stand in the records.
-func (f *file) readEntries(r *recent) (all []row, damaged []keyed, err error) {
-	found := r.all(f.leaf.tree.sortKey)
-	slices.SortFunc(found, func(a, b keyed) int { return cmp.Compare(a.entry, b.entry) })
-	source := &scanner{f: f, size: f.end.Load()}
-	for _, k := range found {
-		h, err := f.headerIn(source, k.entry.off())
-		switch {
-		case err == nil:
-			all = append(all, row{k.key, h.address, k.entry}) // the key is the address's: the index saw to that
-		case errors.Is(err, blobstor.ErrCorrupt):
-			damaged = append(damaged, k)
-		default:
-			return nil, nil, err
-		}
-	}
-	sortRows(all)
-	return all, damaged, nil
-}
-
-// denseRecords is the average size of records up to which it is quicker to read all of a file than header by header.
-const denseRecords = 16 << 10
-
-// headerIn is header for one after the other.
-func (f *file) headerIn(source *scanner, off int64) (header, error) {
-	if source.size > denseRecords*f.records.Load() {
-		return f.header(off)
-	}
-	b, err := source.window(off, headerSize)
-	if err != nil {
-		return header{}, err
-	}
-	return f.parse(b, off)
+	return f.rows()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
-	"slices"
 
 	"github.com/FastFilter/xorfilter"
 
@@ -40,20 +39,6 @@ func (r *row) compare(b *row) int {
 		return 1
 	}
 	return r.address.Compare(b.address)
-}
-
-// sortRows brings rows into the order of an index. It sorts their numbers, for rows are large.
-func sortRows(rows []row) {
-	order := make([]uint32, len(rows))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return rows[a].compare(&rows[b]) })
-	sorted := make([]row, len(rows))
-	for i, at := range order {
-		sorted[i] = rows[at]
-	}
-	copy(rows, sorted)
 }
 
 // indexBlock is a number of rows under one checksum, which is bound to the file and the offset of the block.

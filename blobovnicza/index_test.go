@@ -86,15 +86,6 @@ func TestGoldenIndexBytes(t *testing.T) {
 		documented(tombs+8, len(b)-4))
 }
 
-func TestSortRows(t *testing.T) {
-	rows := goldenRows()
-	slices.Reverse(rows)
-	sortRows(rows)
-	if !slices.Equal(rows, goldenRows()) {
-		t.Errorf("order %+v", rows)
-	}
-}
-
 // Nothing of the block before is left behind the rows of a block.
 func TestIndexBlockIsFilledUp(t *testing.T) {
 	last := indexOf(t, makeRows(rowsInBlock+1))[indexBlockSize:]

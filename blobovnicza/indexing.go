@@ -21,7 +21,8 @@ func (l *leaf) saveIndexes() (err error) {
 func (l *leaf) saveIndex(f *file) error {
 	l.saving.Lock()
 	defer l.saving.Unlock()
-	if f.recent() == nil {
+	x := f.index.Load()
+	if x.recent == nil {
 		return nil
 	}
 	err := l.writeIndexOf(f)
@@ -32,7 +33,9 @@ func (l *leaf) saveIndex(f *file) error {
 	if err != nil {
 		return unlessDropped(err)
 	}
-	l.setIndex(f, &index{table: t})
+	if f.index.Load() == x { // else Repair has made it anew
+		l.setIndex(f, &index{table: t})
+	}
 	return nil
 }
 
@@ -44,34 +47,24 @@ func unlessDropped(err error) error {
 	return err
 }
 
-// writeIndexOf writes the index file of a file that does not change meanwhile. If one of its records turned out to be
-// damaged, what is known of that record must stay in memory, and none is written; nor if records are lost, for the
-// next Open must find that out again.
+// writeIndexOf writes the index file of a file that has none and does not change meanwhile, but for one of which
+// records are lost: the next Open must find that out again.
 func (l *leaf) writeIndexOf(f *file) error {
 	if f.noIndex.Load() {
 		return nil
 	}
-	entries, damaged, err := f.entries()
-	if err != nil {
-		return err
-	}
-	if len(damaged) > 0 {
-		f.noIndex.Store(true)
-		l.tree.log.Error("no index is written: records are damaged", "leaf", l.id, "file", f.number,
-			"records", len(damaged), "first", damaged[0].entry.off())
-		return nil
-	}
+	rows := f.recent().sorted()
 	cover := coverage{listed: f.listing(), manifest: f.manifest.Load(), commit: f.commit.Load()}
-	return l.inDir(func(dir *durable.Dir) error { return l.replaceIndex(dir, f, cover, entries) })
+	return l.inDir(func(dir *durable.Dir) error { return l.replaceIndex(dir, f, cover, rows) })
 }
 
 // replaceIndex makes an index file durable under its name, in place of another.
-func (l *leaf) replaceIndex(dir *durable.Dir, f *file, cover coverage, entries []row) error {
+func (l *leaf) replaceIndex(dir *durable.Dir, f *file, cover coverage, rows []row) error {
 	temp, err := dir.Temp()
 	if err != nil {
 		return err
 	}
-	err = writeIndex(temp, f.seed, cover, entries)
+	err = writeIndex(temp, f.seed, cover, rows)
 	if err == nil {
 		err = temp.Datasync()
 	}
@@ -143,18 +136,10 @@ func (f *file) heal(broken *index, cause error) error {
 func (f *file) recall(s *scan) *recent {
 	r := &recent{}
 	r.expect(len(s.records))
-	owners := make(map[uint64]blobstor.Address, len(s.records))
 	for i := range s.records {
-		rec := &s.records[i]
-		if rec.kind != kindPut && rec.kind != kindTombstone {
-			continue
+		if rec := &s.records[i]; rec.kind == kindPut || rec.kind == kindTombstone {
+			r.put(f.leaf.tree.sortKey(rec.address), &rec.address, makeEntry(rec.kind, rec.off, rec.length))
 		}
-		key := f.leaf.tree.sortKey(rec.address)
-		owner, taken := owners[key]
-		if !taken {
-			owners[key] = rec.address
-		}
-		r.put(key, &rec.address, makeEntry(rec.kind, rec.off, rec.length), taken && owner != rec.address)
 	}
 	return r
 }
@@ -199,11 +184,7 @@ func (l *leaf) setTombs(v *version, keys []uint64) bool {
 		if r == nil { // its index file was made just now
 			return false
 		}
-		for _, k := range r.all(l.tree.sortKey) {
-			if k.entry.tombstone() {
-				keys = append(keys, k.key)
-			}
-		}
+		keys = append(keys, r.tombstoneKeys()...)
 	}
 	l.tombs.resetLocked(keys)
 	return true

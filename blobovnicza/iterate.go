@@ -73,7 +73,6 @@ type walk struct {
 	views  []*view    // yet to be walked
 	rows   []row      // live, of the first of them
 	todo   []uint64   // what of rows is yet to be visited, in the order of offsets: offset/8, and the row's index
-	hurt   []keyed    // of the first of them
 	lost   []lostSpan // reported at the end
 	buf    []walked
 }
@@ -148,7 +147,7 @@ func (w *walk) open() error {
 		return nil
 	}
 	v, n := w.views[0], 0
-	w.rows, w.todo, w.hurt = w.rows[:0], w.todo[:0], v.hurt
+	w.rows, w.todo = w.rows[:0], w.todo[:0]
 	for e, err := range v.stream() {
 		if errors.Is(err, errHealed) {
 			return w.open()
@@ -176,11 +175,6 @@ func (w *walk) fill() error {
 	}
 	if w.todo = w.todo[n:]; len(w.todo) > 0 {
 		return nil
-	}
-	for _, k := range w.hurt {
-		if !k.entry.tombstone() {
-			w.report(k.entry.in(v.number), fmt.Errorf("%w: the header of a record", blobstor.ErrCorrupt))
-		}
 	}
 	w.views = w.views[1:]
 	return w.open()

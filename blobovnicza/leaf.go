@@ -114,7 +114,7 @@ func (l *leaf) hasLost() bool { return l.losses.Load() > 0 }
 
 // apply makes a record at off visible: the index points to it, and the counters follow; those of other files only if
 // others is set.
-func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, clash, others bool) {
+func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, others bool) {
 	if old := byNumber(files, h.replaced.file); old != nil && (old == f || others) {
 		old.dead.Add(h.replaced.size())
 		if r := old.recent(); r == nil || r.get(key, &h.address).in(old.number) == h.replaced {
@@ -127,7 +127,7 @@ func (l *leaf) apply(files []*file, f *file, key uint64, h *header, off int64, c
 		defer l.tombs.mu.Unlock()
 		l.tombs.addLocked(key)
 	}
-	f.recent().put(key, &h.address, e, clash)
+	f.recent().put(key, &h.address, e)
 	f.count(e.in(f.number), 1)
 }
 

@@ -13,7 +13,6 @@ type hit struct {
 
 	active uint32 // number of the active file at that time
 	entry  entry  // what its index said
-	clash  bool   // the entry is another address's
 }
 
 // lookup finds the newest record of r.addr that can be read as r wants it, from the newest file back. It returns
@@ -41,10 +40,6 @@ func (l *leaf) lookupIn(v *version, key uint64, r *reading) (h hit, err error) {
 			if err != nil { // what it may hold, a tombstone perhaps, decides about all older files
 				return h, err
 			}
-			continue
-		}
-		if errors.Is(err, errStranger) {
-			h.clash = h.clash || i == last
 			continue
 		}
 		if errors.Is(err, errDropped) {

@@ -10,9 +10,8 @@ import (
 type view struct {
 	*file
 	inMemory bool
-	kept     []row   // in memory
-	hurt     []keyed // in memory, and damaged: their addresses are unknown
-	live     bitset  // of the entries, in their order
+	kept     []row  // in memory
+	live     bitset // of the rows, in their order
 }
 
 // bitset is a set of small numbers.
@@ -29,55 +28,53 @@ func (b bitset) set(n int) {
 
 // viewOf returns views of the version's files. Only the active file changes, and it is looked at once, so a blob that
 // is replaced now is found in one place.
-func viewOf(v *version) ([]*view, error) {
+func viewOf(v *version) []*view {
 	views := make([]*view, len(v.files))
 	for i, f := range v.files {
 		x := f.index.Load()
 		views[i] = &view{file: f, inMemory: x.recent != nil}
 		n := 0
 		if x.recent != nil {
-			var err error
-			if views[i].kept, views[i].hurt, err = f.readEntries(x.recent); err != nil {
-				return nil, err
-			}
+			views[i].kept = x.recent.sorted()
 			n = len(views[i].kept)
 		} else {
 			n = int(x.table.rows)
 		}
 		views[i].live = make(bitset, n/64+1)
 	}
-	return views, nil
+	return views
 }
 
 // liveViews returns views of the version's files with their live bits set.
 func liveViews(v *version) ([]*view, error) {
 	for {
-		views, err := viewOf(v)
-		if err == nil {
-			err = markLive(views)
-		}
-		if !errors.Is(err, errHealed) {
+		views := viewOf(v)
+		if err := markLive(views); !errors.Is(err, errHealed) {
 			return views, err
 		}
 	}
 }
 
-// stream returns the entries that live counts, in the order of keys.
+// stream returns the rows that live counts, in their order.
 func (v *view) stream() iter.Seq2[row, error] {
-	if x := v.index.Load(); !v.inMemory && x.table != nil {
+	if v.inMemory {
+		return rowsOf(v.kept, nil)
+	}
+	if x := v.index.Load(); x.table != nil {
 		return v.healing(x)
 	}
+	return rowsOf(v.rows()) // its index file turned out to be damaged, and was made again
+}
+
+// rowsOf yields rows, or the error.
+func rowsOf(rows []row, err error) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		entries, err := v.kept, error(nil)
-		if !v.inMemory { // its index file turned out to be damaged, and was made again
-			entries, _, err = v.entries()
-		}
 		if err != nil {
 			yield(row{}, err)
 			return
 		}
-		for _, e := range entries {
-			if !yield(e, nil) {
+		for i := range rows {
+			if !yield(rows[i], nil) {
 				return
 			}
 		}
@@ -101,15 +98,8 @@ func (v *view) healing(x *index) iter.Seq2[row, error] {
 	}
 }
 
-// markLive sets the live bits: of all records of an address the newest one, be it a put or a tombstone. A damaged
-// record counts as one of any address with its key: that two have one key is far less likely.
+// markLive sets the live bits: of all records of an address the newest one, be it a put or a tombstone.
 func markLive(views []*view) error {
-	hurt := map[uint64]int{}
-	for rank, v := range views {
-		for _, k := range v.hurt {
-			hurt[k.key] = rank
-		}
-	}
 	m, err := newMerge(views)
 	if err != nil {
 		return err
@@ -119,9 +109,7 @@ func markLive(views []*view) error {
 	for first := true; len(m.cursors) > 0; first = false {
 		c := m.cursors[0]
 		if first || c.at.key != last.key || c.at.address != last.address {
-			if rank, found := hurt[c.at.key]; !found || rank < c.rank {
-				views[c.rank].live.set(c.n)
-			}
+			views[c.rank].live.set(c.n)
 		}
 		last = c.at
 		if err := m.advance(); err != nil {

@@ -24,13 +24,9 @@ var moveBufs = sync.Pool{New: func() any { return new([]byte) }}
 
 // move copies the live records behind the end of the active file. That some are damaged is an error in the end.
 func (c *compaction) move(ctx context.Context) error {
-	todo, hurt, err := c.file.entries()
+	todo, err := c.file.rows()
 	if err != nil {
 		return err
-	}
-	if len(hurt) > 0 {
-		c.file.noIndex.Store(true)
-		return corruptFile(c.leaf, c.file)
 	}
 	slices.SortFunc(todo, func(a, b row) int { return cmp.Compare(a.entry, b.entry) })
 	for len(todo) > 0 && err == nil {
@@ -215,46 +211,18 @@ func (m *mover) commit(ctx context.Context) (stale []row, err error) {
 	return stale, nil
 }
 
-// isNewest reports whether no file newer than f has a record of the entry's address, and notes in found what the
+// isNewest reports whether no file newer than f has a record of the row's address, and notes in found what the
 // committer compares.
 func (l *leaf) isNewest(v *version, f *file, e *row, found *hit) (bool, error) {
 	last := len(v.files) - 1
 	found.active = v.files[last].number
 	found.newest = e.entry.in(f.number)
 	for i := v.below(last, e.key); i >= 0 && v.files[i].number > f.number; i = v.below(i-1, e.key) {
-		at, err := v.files[i].getRow(e.key, &e.address, false)
-		if err != nil {
+		if at, err := v.files[i].getRow(e.key, &e.address, false); err != nil || at != 0 {
 			return false, err
 		}
-		if i == last {
-			found.entry = at
-		}
-		if at == 0 {
-			continue
-		}
-		same, err := v.files[i].isOf(at, &e.address)
-		if err != nil || same {
-			return false, err
-		}
-		found.clash = found.clash || i == last
 	}
 	return true, nil
-}
-
-// isOf reports whether the record that the index points to is the address's. A damaged one is taken for it.
-func (f *file) isOf(e entry, addr *blobstor.Address) (bool, error) {
-	if f.recent() == nil {
-		return true, nil
-	}
-	r := reading{addr: *addr, mode: modeHeader}
-	err := f.read(e.off(), e.length(), &r)
-	switch {
-	case errors.Is(err, errStranger):
-		return false, nil
-	case err == nil, errors.Is(err, errNoRecord), errors.Is(err, blobstor.ErrCorrupt):
-		return true, nil
-	}
-	return false, err
 }
 
 // needed reports whether a tombstone in f hides a blob in an older file, or in one that cannot be looked at.

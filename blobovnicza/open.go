@@ -290,7 +290,7 @@ func (f *found) openFull(e listed) error {
 // openActive readies the newest file for the next record, and counts what its records behind the manifest changed.
 func (l *leaf) openActive(f *found, files []*file) error {
 	if f.table != nil {
-		entries, err := collectRows(f.table.scan(&f.idx))
+		rows, err := f.table.allRows(&f.idx)
 		if err != nil { // then all of it is read
 			l.tree.log.Warn("index is made again", "leaf", l.id, "file", f.number, "err", err)
 			f.table = nil
@@ -299,7 +299,7 @@ func (l *leaf) openActive(f *found, files []*file) error {
 			}
 		} else {
 			f.setCounts(f.table.listed)
-			f.recent().load(entries)
+			f.recent().load(rows)
 			l.indexed = f.table.end
 		}
 	}

@@ -57,7 +57,7 @@ type Options struct {
 	FileSize int64
 
 	// FileRecords is the number of records at which a file is full, besides its size: zero for one per 4 KiB of
-	// that, at least 256 Ki. It bounds the memory for the index of an active file, about 40 bytes a record.
+	// that, at least 256 Ki. It bounds the memory for the index of an active file, about 110 bytes a record.
 	FileRecords int
 
 	// MaxSize bounds what the store takes on the disk, in bytes, but for the space that is zeroed ahead (64 MiB at

@@ -32,12 +32,8 @@ const (
 	modeVerify             // all of it, to nowhere
 )
 
-var (
-	// errNoRecord: nothing that was written for this place lies there.
-	errNoRecord = errors.New("no record at this place")
-	// errStranger: a whole header, of another address.
-	errStranger = errors.New("record of another address")
-)
+// errNoRecord: nothing that was written for this place and this address lies there.
+var errNoRecord = errors.New("no record at this place")
 
 // scratch holds a record of one block, or one block and the checksums of a longer record.
 type scratch struct {
@@ -47,8 +43,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// read serves r from the record at off, which has the given payload length. It returns errNoRecord, errStranger,
-// ErrCorrupt, or the error of the disk.
+// read serves r from the record at off, which has the given payload length. It returns errNoRecord, ErrCorrupt, or
+// the error of the disk.
 func (f *file) read(off int64, length uint32, r *reading) error {
 	size := recordSize(kindPut, length)
 	if off < 0 || off+size > f.end.Load() {
@@ -82,11 +78,8 @@ func (f *file) readAt(b []byte, off int64) error {
 // open checks the header and notes what was found.
 func (r *reading) open(f *file, b []byte, off int64, length uint32) error {
 	h, ok := parseHeader(b, f.seed, off)
-	if !ok || h.length != length || h.kind != kindPut && h.kind != kindTombstone {
+	if !ok || h.length != length || h.address != r.addr || h.kind != kindPut && h.kind != kindTombstone {
 		return errNoRecord
-	}
-	if h.address != r.addr {
-		return errStranger
 	}
 	r.hdr, r.place = h, place{file: f.number, off: off, length: length}
 	return nil
@@ -174,19 +167,14 @@ func grow(b []byte, n int) []byte {
 	return slices.Grow(b, n)
 }
 
-// header reads the header that lies at off.
+// header reads the header that must lie at off.
 func (f *file) header(off int64) (header, error) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	if err := f.readAt(s.record[:headerSize], off); err != nil {
 		return header{}, err
 	}
-	return f.parse(s.record[:headerSize], off)
-}
-
-// parse reads a header that must be there.
-func (f *file) parse(b []byte, off int64) (header, error) {
-	h, ok := parseHeader(b, f.seed, off)
+	h, ok := parseHeader(s.record[:headerSize], f.seed, off)
 	if !ok {
 		return header{}, blobstor.ErrCorrupt
 	}

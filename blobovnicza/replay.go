@@ -3,7 +3,6 @@ package blobovnicza
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -191,21 +190,11 @@ func (l *leaf) index(files []*file, f *found, all bool) {
 			f.dead.Add(rec.size())
 		case kindPut, kindTombstone:
 			key := l.tree.sortKey(rec.address)
-			l.apply(files, f.file, key, &rec.header, rec.off, f.clashes(key, &rec.address), all || rec.off > f.manifest.Load())
+			l.apply(files, f.file, key, &rec.header, rec.off, all || rec.off > f.manifest.Load())
 		}
 	}
 	f.commit.Store(f.scan.commit)
 	l.commit = max(l.commit, f.scan.commit)
-}
-
-// clashes reports whether the entry that the index has for addr is another address's.
-func (f *file) clashes(key uint64, addr *blobstor.Address) bool {
-	e := f.recent().get(key, addr)
-	if e == 0 {
-		return false
-	}
-	r := reading{addr: *addr, mode: modeHeader}
-	return errors.Is(f.read(e.off(), e.length(), &r), errStranger)
 }
 
 // lose notes damage whose addresses are unknown: from now on a miss in this leaf proves nothing.

@@ -144,6 +144,18 @@ func (t *table) scan(r io.ReaderAt) iter.Seq2[row, error] {
 	}
 }
 
+// allRows returns all rows in order.
+func (t *table) allRows(r io.ReaderAt) ([]row, error) {
+	all := make([]row, 0, t.rows)
+	for e, err := range t.scan(r) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
 // scanChunk yields the rows of blocks from the i-th on, and reports whether to go on.
 func (t *table) scanChunk(chunk []byte, i int, yield func(row, error) bool) bool {
 	for ; len(chunk) > 0; chunk, i = chunk[indexBlockSize:], i+1 {

@@ -40,6 +40,9 @@ func makeRows(n int) []row {
 	return rows
 }
 
+// sortRows brings rows into the order of an index.
+func sortRows(rows []row) { slices.SortFunc(rows, func(a, b row) int { return a.compare(&b) }) }
+
 func coverOf(rows []row) coverage {
 	return coverage{
 		listed:   listed{1, uint32(len(rows) + 1), uint32(len(rows)), 3, 1 << 30, 1 << 29, 1 << 28},

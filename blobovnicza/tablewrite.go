@@ -10,8 +10,8 @@ import (
 	"github.com/FastFilter/xorfilter"
 )
 
-// writeIndex writes the index of a file whose checksums start with seed. The rows are as sortRows leaves them,
-// one for each address. Beside them it needs about 35 bytes of memory for a row, most of it to build the filter.
+// writeIndex writes the index of a file whose checksums start with seed. The rows are in its order, one for each
+// address. Beside them it needs about 35 bytes of memory for a row, most of it to build the filter.
 func writeIndex(w io.Writer, seed uint32, cover coverage, rows []row) error {
 	filter, err := xorfilter.NewBinaryFuse[uint8](distinctKeys(rows))
 	if err != nil {

@@ -71,3 +71,13 @@ func spread(root string) {
 		_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags|topdir))
 	}
 }
+
+func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
+
+// dropFile takes a synced file out of the page cache.
+func dropFile(b *testing.B, path string) {
+	f, err := os.Open(path)
+	check(b, err)
+	defer f.Close()
+	check(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+}

@@ -18,6 +18,7 @@ import (
 // directory and its taps.
 type stand struct {
 	opts Options
+	old  int // stores are in the middle of a Reshape from this depth; noDepth for none
 
 	mu   sync.Mutex
 	rigs map[blobstor.Storage]rig
@@ -33,11 +34,16 @@ func (s *stand) open(tb testing.TB, r rig, readOnly bool) blobstor.Storage {
 	tb.Helper()
 	o := s.opts
 	o.tap, o.ReadOnly = r.faults, readOnly
-	tree := reopen(tb, r.dir, o)
+	var st blobstor.Storage
+	if tree := reopen(tb, r.dir, o); tree.layout.Load().between() {
+		st = scattered{tree}
+	} else {
+		st = tree
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rigs[tree] = r
-	return tree
+	s.rigs[st] = r
+	return st
 }
 
 func (s *stand) of(st blobstor.Storage) rig {
@@ -58,7 +64,11 @@ func (s *stand) harness() storagetest.Harness {
 	return storagetest.Harness{
 		Limit: s.opts.MaxSize,
 		New: func(tb testing.TB) blobstor.Storage {
-			return s.open(tb, watched(tb, memory(tb)), false)
+			r := watched(tb, memory(tb))
+			if s.old != noDepth {
+				check(tb, begun(tb, r.dir, Options{tap: r.faults}, s.old, s.opts.depth()).Close())
+			}
+			return s.open(tb, r, false)
 		},
 		Reopen: func(tb testing.TB, st blobstor.Storage) blobstor.Storage {
 			check(tb, st.Close())
@@ -74,11 +84,21 @@ func (s *stand) harness() storagetest.Harness {
 			return s.open(tb, s.of(st), true)
 		},
 		Damage: func(tb testing.TB, st blobstor.Storage, addr blobstor.Address) {
-			path := pathOf(st.(*Tree), addr)
-			b, err := os.ReadFile(path)
-			check(tb, err)
-			b[(len(b)-footerSize-4)/2] ^= 1
-			check(tb, os.WriteFile(path, b, 0o600))
+			tree := treeOf(st)
+			damaged := map[string]bool{} // contents: two names may be of one file
+			for _, depth := range tree.layout.Load().depths() {
+				path := pathAt(tree, addr, depth)
+				b, err := os.ReadFile(path)
+				if err != nil || damaged[string(b)] {
+					continue
+				}
+				b[(len(b)-footerSize-4)/2] ^= 1
+				damaged[string(b)] = true
+				check(tb, os.WriteFile(path, b, 0o600))
+			}
+			if len(damaged) == 0 {
+				tb.Fatal("there is no copy to damage")
+			}
 		},
 		Full: func(tb testing.TB, st blobstor.Storage) func() {
 			faults := s.of(st).faults
@@ -94,7 +114,7 @@ func (s *stand) harness() storagetest.Harness {
 // failSync is left to the tree without levels: a failed sync stops writes to one directory only, and the suite asks
 // any other blob whether the store takes writes again. TestFailedSync has the other depths.
 func (s *stand) failSync() func(testing.TB, blobstor.Storage) func() {
-	if s.opts.Depth >= 0 {
+	if s.opts.Depth >= 0 || s.old != noDepth {
 		return nil
 	}
 	return func(tb testing.TB, st blobstor.Storage) func() {
@@ -117,6 +137,7 @@ func TestConformance(t *testing.T) {
 				t.Parallel()
 				s := &stand{
 					opts: Options{Depth: depth, rename: writer == "rename", MaxSize: 1 << 20},
+					old:  noDepth,
 					rigs: map[blobstor.Storage]rig{},
 				}
 				storagetest.Test(t, s.harness())

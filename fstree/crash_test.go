@@ -18,15 +18,19 @@ import (
 )
 
 const (
-	crashFirst  = "FSTREE_TEST_FIRST"
-	crashRename = "FSTREE_TEST_RENAME"
+	crashFirst   = "FSTREE_TEST_FIRST"
+	crashRename  = "FSTREE_TEST_RENAME"
+	crashReshape = "FSTREE_TEST_RESHAPE"
 )
 
 func crashSize(n int) int { return n * 7919 % 150_000 }
 
 // TestCrash kills a process that puts and deletes, and checks what it had acknowledged. This shows what the death
 // of a process does; what a loss of power does is shown with a model, in TestPowerLoss.
-func TestCrash(t *testing.T) {
+func TestCrash(t *testing.T) { killCycles(t) }
+
+func killCycles(t *testing.T) {
+	t.Helper()
 	cycles := 30
 	if testing.Short() {
 		cycles = 6
@@ -140,6 +144,15 @@ func childCrash(dir string) error {
 		fmt.Printf("%s %d\n", word, n)
 	}
 	var all sync.WaitGroup
+	if os.Getenv(crashReshape) == "true" {
+		all.Go(func() {
+			for depth := 0; ; depth++ {
+				if err := tree.Reshape(ctx, depth%3); err != nil {
+					panic(err) // It shows as an early end of the child.
+				}
+			}
+		})
+	}
 	errs := make([]error, 6)
 	for i := range errs {
 		all.Go(func() {

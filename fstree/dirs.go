@@ -23,6 +23,8 @@ type dirs struct {
 	mu    sync.Mutex
 	open  map[dirKey]*dirRef // without the root
 	clock uint64             // of uses
+
+	evictions uint64 // directories closed to make room for others
 }
 
 type dirRef struct {
@@ -129,6 +131,7 @@ func (d *dirs) closeOldest() {
 	}
 	if oldest != nil {
 		delete(d.open, oldest.key)
+		d.evictions++
 		oldest.Close() // Nothing was written through it that a sync has not covered.
 	}
 }
@@ -142,6 +145,7 @@ func (d *dirs) shrink() bool {
 	for key, r := range d.open {
 		if r.idle() {
 			delete(d.open, key)
+			d.evictions++
 			r.Close()
 		}
 	}
@@ -157,16 +161,23 @@ func (d *dirs) retry(call func() error) error {
 	return err
 }
 
-// failed reports whether the sync of some directory has failed.
-func (d *dirs) failed() bool {
+// failed returns the error of a directory whose sync has failed, nil if none has.
+func (d *dirs) failed() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.open {
-		if r.Err() != nil {
-			return true
+		if err := r.Err(); err != nil {
+			return err
 		}
 	}
-	return d.root.Err() != nil
+	return d.root.Err()
+}
+
+// stats returns how many directories are open, and how many were closed to make room for others.
+func (d *dirs) stats() (open int, evictions uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.open), d.evictions
 }
 
 // close closes all directories but the root; no call is inside any more.

@@ -165,3 +165,35 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("directories are %v", info.Mode())
 	}
 }
+
+// TestRoomIsReserved: a writer of a known size has its room from the start, and gives it back if it is closed; for
+// what does not fit nothing is written at all.
+func TestRoomIsReserved(t *testing.T) {
+	const size = 16 << 20
+	tree := reopen(t, filepath.Join(mount(t, "size=24m"), "store"), Options{})
+	before := tree.Stats().Free
+	w, err := tree.NewWriter(ctx, size)
+	check(t, err)
+	if taken := before - tree.Stats().Free; taken < size {
+		t.Fatalf("%d bytes are reserved", taken)
+	}
+	_, err = tree.NewWriter(ctx, size)
+	checkIs(t, err, blobstor.ErrNoSpace)
+	_, err = tree.Put(ctx, address(1), make([]byte, size))
+	checkIs(t, err, blobstor.ErrNoSpace)
+	if taken := before - tree.Stats().Free; taken > size+size/4 {
+		t.Fatalf("%d bytes are taken", taken)
+	}
+	check(t, w.Close())
+	if taken := before - tree.Stats().Free; taken != 0 {
+		t.Fatalf("%d bytes are not given back", taken)
+	}
+
+	stream(t, tree, 2, size, true)
+	info, err := os.Stat(pathOf(tree, address(2)))
+	check(t, err)
+	if disk := info.Sys().(*syscall.Stat_t).Blocks * 512; disk > storedSize(size)+4096 {
+		t.Fatalf("a file of %d bytes takes %d", info.Size(), disk)
+	}
+	has(t, tree, 2, size)
+}

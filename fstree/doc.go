@@ -4,8 +4,18 @@
 //
 // A blob's file is <root>/ab/<name>. The name is its address in lower-case hexadecimal, the container first. The
 // directory is the first byte of SHA-256(store ID, address), so that no choice of IDs can crowd one; a tree of
-// depth 2 or 3 goes on with the next bytes, one of depth 0 has no directories. The depth and the random store ID
-// are in the file DESCRIPTOR. A blob's location is the first 8 bytes of that hash, whatever the depth.
+// depth 2 or 3 goes on with the next bytes, one of depth 0 has no directories: <root>/<name>, <root>/ab/cd/<name>,
+// <root>/ab/cd/ef/<name>. If there are levels, all 256 directories of the first one are there; deeper ones are made
+// on demand. A blob's location is the first 8 bytes of that hash, whatever the depth.
+//
+// The random store ID and the depth are in the file DESCRIPTOR, whose format internal/durable describes. Its kind is
+// "fstree", its format 1. Of its four shape numbers the first is the depth plus one. The second is zero, or, from the
+// first to the last step of a [Tree.Reshape], the old depth plus one; the others are zero. Any other shape is
+// refused. A Reshape replaces the descriptor, moves each blob from its place at the old depth to that at the new one,
+// and replaces the descriptor again. Meanwhile a blob lies at one of the two places, or at both, where its two names lead
+// to one file. Who looks for it looks at the old place first, then at the new one. New blobs go to the
+// new place, but a blob whose name is at the old one is confirmed, and replaced if damaged, there. A removal concerns
+// both. The first number changes places with the second when a Reshape turns back.
 //
 // # Format
 //
@@ -28,10 +38,14 @@
 // until the store is opened again. The file "clean" is called "dirty" while the store is open for writing
 // ("unsynced" with [Options.NoSync]); Open syncs the file system if it finds it so.
 //
+// A Reshape gives a file its new name, syncs that directory, and only then removes the old name and syncs that
+// directory, before the descriptor says that nothing is left at the old depth.
+//
 // # Limits
 //
 // A blob may have up to 1<<62 bytes, less if [Options.MaxSize] says so. A stream needs 4 bytes of memory for 64
-// KiB written. Directories are never removed. Network file systems are not supported.
+// KiB written. Directories are never removed, nor does Reshape remove those that it has emptied. Network file systems
+// are not supported.
 //
 // # Versions
 //

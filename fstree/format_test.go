@@ -95,7 +95,7 @@ func TestGolden(t *testing.T) {
 		check(t, os.MkdirAll(filepath.Join(dir, levelName(byte(b))), 0o700)) // Version control forgets empty ones.
 	}
 	tree := reopen(t, dir, Options{ReadOnly: true})
-	if string(tree.store.Owner) != "golden" || tree.depth != 1 {
+	if string(tree.store.Owner) != "golden" || tree.Stats().Depth != 1 {
 		t.Fatalf("descriptor %+v", tree.store.Descriptor)
 	}
 	n := 0
@@ -123,6 +123,37 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestGoldenReshape reads a store whose Reshape from depth 1 to 2 stopped in its middle: blobs lie at the old place, at
+// the new one, or at both. Today's code ends the Reshape.
+func TestGoldenReshape(t *testing.T) {
+	for _, depth := range []int{1, 2, 3} {
+		dir := filepath.Join(memory(t), "store")
+		check(t, os.CopyFS(dir, os.DirFS("testdata/golden/v1-reshape")))
+		for _, name := range firstLevel() {
+			check(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+		}
+		tree := reopen(t, dir, Options{ReadOnly: true})
+		if tree.store.Shape != [4]uint32{3, 2} || !tree.layout.Load().between() {
+			t.Fatalf("descriptor %+v", tree.store.Descriptor)
+		}
+		model := map[int]int{}
+		for n, size := range goldenSizes {
+			model[n] = size
+			for k, depth := range []int{1, 2} {
+				if want := n%3 != k; exists(pathAt(tree, address(n), depth)) != want {
+					t.Fatalf("blob %d at depth %d: want %v", n, depth, want)
+				}
+			}
+		}
+		checkAll(t, tree, model)
+		check(t, tree.Close())
+		tree = reopen(t, dir, Options{})
+		check(t, tree.Reshape(ctx, depth))
+		checkAll(t, tree, model)
+		checkPlaces(t, tree, model, depth)
+	}
+}
+
 var goldenSizes = []int{0, 1, 300, blockSize, blockSize + 1}
 
 // TestWriteGolden makes the golden store, once, when a format version is frozen.
@@ -130,9 +161,24 @@ func TestWriteGolden(t *testing.T) {
 	if os.Getenv("GRANARY_WRITE_GOLDEN") == "" {
 		t.Skip("golden files are written once for each format version")
 	}
-	dir := filepath.Join("testdata", "golden", "v1")
-	tree := reopen(t, dir, Options{Owner: []byte("golden")})
-	for i, size := range goldenSizes {
-		put(t, tree, i, size)
+	write := func(name string) *Tree {
+		dir := filepath.Join("testdata", "golden", name)
+		if exists(dir) {
+			return nil
+		}
+		return reopen(t, dir, Options{Owner: []byte("golden")})
+	}
+	if tree := write("v1"); tree != nil {
+		for i, size := range goldenSizes {
+			put(t, tree, i, size)
+		}
+	}
+	if tree := write("v1-reshape"); tree != nil {
+		_, err := tree.aim(ctx, 2)
+		check(t, err)
+		for i, size := range goldenSizes {
+			put(t, tree, i, size)
+			check(t, scatter(tree, address(i), i%3))
+		}
 	}
 }

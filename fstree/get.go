@@ -95,6 +95,11 @@ func (t *Tree) stat(ctx context.Context, p place) (blobstor.Info, error) {
 // blobstor.ErrNotFound.
 func (t *Tree) openBlob(p place) (*blob, error) {
 	f, err := t.openFile(p)
+	return asBlob(f, p, err)
+}
+
+// asBlob makes a blob of what an open of its file returned.
+func asBlob(f *durable.File, p place, err error) (*blob, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, blobstor.ErrNotFound
@@ -111,8 +116,8 @@ func (t *Tree) openBlob(p place) (*blob, error) {
 	return b, nil
 }
 
-func (t *Tree) openFile(p place) (f *durable.File, err error) {
-	dir, err := t.dirs.get(p.dir(t.depth), false)
+func (t *Tree) openIn(key dirKey, p place) (f *durable.File, err error) {
+	dir, err := t.dirs.get(key, false)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/durable"
 )
 
 var ctx = context.Background()
@@ -98,10 +99,26 @@ func lacks(t testing.TB, tree *Tree, n int) {
 	checkIs(t, err, blobstor.ErrNotFound)
 }
 
-// pathOf returns where a blob's file is.
+// pathOf returns where a blob's file is, or would go.
 func pathOf(tree *Tree, addr blobstor.Address) string {
+	depths := tree.layout.Load().depths()
+	for _, depth := range depths {
+		if path := pathAt(tree, addr, depth); exists(path) {
+			return path
+		}
+	}
+	return pathAt(tree, addr, depths[len(depths)-1])
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// pathAt returns where a blob's file is at a depth.
+func pathAt(tree *Tree, addr blobstor.Address, depth int) string {
 	p := tree.place(addr)
-	key := p.dir(tree.depth)
+	key := p.dir(depth)
 	path := p.name()
 	for ; key != rootKey; key = key.parent() {
 		path = filepath.Join(key.name(), path)
@@ -129,6 +146,25 @@ func files(t testing.TB, tree *Tree) (n int) {
 		return err
 	}))
 	return n
+}
+
+// tap is a durable.Tap of functions, which may be nil.
+type tap struct {
+	before func(op durable.Op, path string) error
+	next   durable.Tap
+}
+
+func (t *tap) Before(op durable.Op, path string, f *durable.File) error {
+	if err := t.before(op, path); err != nil || t.next == nil {
+		return err
+	}
+	return t.next.Before(op, path, f)
+}
+
+func (t *tap) After(op durable.Op, path string, f *durable.File) {
+	if t.next != nil {
+		t.next.After(op, path, f)
+	}
 }
 
 // streamedSize stores the n-th blob by a writer of unknown size.

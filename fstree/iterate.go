@@ -1,7 +1,6 @@
 package fstree
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,98 +11,131 @@ import (
 )
 
 // All iterates over the blobs behind after, in the order of locations. Blobs whose location equals after come
-// again, for two blobs may share one. The names of a directory are read before its first blob is yielded. A blob
-// that cannot be looked at is yielded with its address and an error, a directory that cannot with a location;
-// then the iteration goes on.
+// again, for two blobs may share one. The names of a directory are read before its first blob is yielded, in the
+// middle of a Reshape those of all directories below one of the smaller depth. A blob that cannot be looked at is
+// yielded with its address and an error, a directory that cannot with a location; then the iteration goes on.
 func (t *Tree) All(ctx context.Context, after blobstor.Location) iter.Seq2[blobstor.Info, error] {
-	var from uint64
-	if len(after) == 8 {
-		from = locationKey(after)
-	}
 	return func(yield func(blobstor.Info, error) bool) {
-		list := func(key dirKey) ([]string, error) {
-			if err := t.enter(ctx); err != nil {
-				return nil, err
-			}
-			defer t.calls.leave()
-			return t.list(key)
-		}
-		for key, err := range leaves(t.depth, from, list) {
-			var found []place
+		for s := range t.walk(ctx, after) {
+			var info blobstor.Info
+			err := s.err
 			if err == nil {
-				found, err = t.scan(key, from, list)
-			}
-			if err != nil {
-				if !t.yieldError(place{key: key.first()}, err, yield) {
-					return
+				info, err = t.stat(ctx, s.place)
+				if errors.Is(err, blobstor.ErrNotFound) {
+					continue // Deleted meanwhile.
 				}
 			}
-			if !t.yieldAll(ctx, key, found, yield) {
+			switch {
+			case endsAll(err):
+				yield(blobstor.Info{}, blobstor.Wrap("all", blobstor.Address{}, "", err))
+				return
+			case err != nil:
+				info = blobstor.Info{Address: s.addr, Location: location(s.key), Size: -1}
+				err = t.report("all", s.place, err)
+			}
+			if !yield(info, err) {
 				return
 			}
 		}
 	}
 }
 
-func (t *Tree) yieldAll(ctx context.Context, dir dirKey, found []place, yield func(blobstor.Info, error) bool) bool {
-	for _, p := range found {
-		info, err := t.look(ctx, dir, p)
-		switch {
-		case errors.Is(err, blobstor.ErrNotFound): // Deleted meanwhile.
-		case err != nil:
-			if !t.yieldError(p, err, yield) {
-				return false
-			}
-		case !yield(info, nil):
-			return false
-		}
-	}
-	return true
-}
-
-// look is Stat for a blob that was found in a directory.
-func (t *Tree) look(ctx context.Context, dir dirKey, p place) (blobstor.Info, error) {
-	if p.dir(t.depth) != dir {
-		return blobstor.Info{}, fmt.Errorf("%w: it lies in the wrong directory", blobstor.ErrCorrupt)
-	}
-	return t.stat(ctx, p)
-}
-
-// yieldError yields an error and reports whether the iteration goes on.
-func (t *Tree) yieldError(p place, err error, yield func(blobstor.Info, error) bool) bool {
-	if endsAll(err) {
-		yield(blobstor.Info{}, blobstor.Wrap("all", blobstor.Address{}, "", err))
-		return false
-	}
-	info := blobstor.Info{Address: p.addr, Location: location(p.key), Size: -1}
-	return yield(info, t.report("all", p, err))
-}
-
+// endsAll reports whether there is no use in going on after an error.
 func endsAll(err error) bool {
 	return errors.Is(err, blobstor.ErrClosed) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// scan returns what the names of a directory say is there, in the order of locations, from a location on.
-func (t *Tree) scan(dir dirKey, from uint64, list func(dirKey) ([]string, error)) ([]place, error) {
+// sight is what a walk meets: a blob's name, or what is wrong at a place.
+type sight struct {
+	place
+	err error
+}
+
+// walk goes over the names of all blobs, in the order of locations. It goes on after any error.
+func (t *Tree) walk(ctx context.Context, after blobstor.Location) iter.Seq[sight] {
+	return func(yield func(sight) bool) {
+		var from uint64
+		if len(after) == 8 {
+			from = locationKey(after)
+		}
+		for more := true; more; {
+			from, more = t.walkBy(t.layout.Load(), from, t.listing(ctx), yield)
+		}
+	}
+}
+
+// listing returns a way to list directories that ends with ctx and with Close.
+func (t *Tree) listing(ctx context.Context) func(dirKey) ([]string, error) {
+	return func(key dirKey) ([]string, error) {
+		if err := t.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer t.calls.leave()
+		return t.list(key)
+	}
+}
+
+// walkBy walks from a location on while the layout is in force. If there is more to do it returns the location to
+// go on from by the next one: what was listed meanwhile may lack blobs that were moved.
+func (t *Tree) walkBy(l *layout, from uint64, list func(dirKey) ([]string, error), yield func(sight) bool) (uint64, bool) {
+	for key, err := range leaves(rootKey, l.coarse(), from, list) {
+		seen := []sight{{place{key: key.first()}, err}}
+		if err == nil {
+			seen = t.look(l, key, from, list)
+		}
+		if t.layout.Load() != l {
+			return max(from, key.first()), true
+		}
+		for _, s := range seen {
+			if !yield(s) {
+				return 0, false
+			}
+		}
+	}
+	return 0, false
+}
+
+// look returns what the names in a directory of the coarse depth, and those in directories below it where blobs
+// lie, say is there from a location on, in the order of locations. Listed in the order in which blobs move, the
+// directories show each at least once.
+func (t *Tree) look(l *layout, key dirKey, from uint64, list func(dirKey) ([]string, error)) []sight {
+	var seen []sight
+	for _, depth := range l.depths() {
+		for dir, err := range leaves(key, depth, from, list) {
+			if err == nil {
+				seen, err = t.scan(seen, dir, from, list)
+			}
+			if err != nil {
+				seen = append(seen, sight{place{key: dir.first()}, err})
+			}
+		}
+	}
+	slices.SortFunc(seen, func(a, b sight) int { return a.compare(b.place) })
+	return slices.CompactFunc(seen, func(a, b sight) bool { return a.place == b.place && a.err == nil && b.err == nil })
+}
+
+// scan appends what the names of a directory say is there.
+func (t *Tree) scan(seen []sight, dir dirKey, from uint64, list func(dirKey) ([]string, error)) ([]sight, error) {
 	names, err := list(dir)
 	if err != nil {
-		return nil, err
+		return seen, err
 	}
-	found := make([]place, 0, len(names))
+	seen = slices.Grow(seen, len(names))
 	for _, name := range names {
 		addr, ok := parseName(name)
 		if !ok {
-			continue // A temporary, or none of ours.
+			continue // A temporary, another directory, or none of ours.
 		}
-		if p := t.place(addr); p.key >= from {
-			found = append(found, p)
+		s := sight{place: t.place(addr)}
+		if s.dir(dir.level()) != dir {
+			s.err = fmt.Errorf("%w: it lies in the wrong directory", blobstor.ErrCorrupt)
+		}
+		if s.key >= from {
+			seen = append(seen, s)
 		}
 	}
-	slices.SortFunc(found, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), a.addr.Compare(b.addr))
-	})
-	return found, nil
+	return seen, nil
 }
 
 // list returns the names in a directory.
@@ -117,9 +149,9 @@ func (t *Tree) list(key dirKey) (names []string, err error) {
 	return names, err
 }
 
-// leaves iterates over the directories that hold blobs, in the order of locations, from a location on; with an
-// error, over those that cannot be listed.
-func leaves(depth int, from uint64, list func(dirKey) ([]string, error)) iter.Seq2[dirKey, error] {
+// leaves iterates over the directories of a depth at or below top, in the order of locations, from a location on;
+// with an error, over those that cannot be listed.
+func leaves(top dirKey, depth int, from uint64, list func(dirKey) ([]string, error)) iter.Seq2[dirKey, error] {
 	var below func(key dirKey, yield func(dirKey, error) bool) bool
 	below = func(key dirKey, yield func(dirKey, error) bool) bool {
 		if key.last() < from {
@@ -139,7 +171,7 @@ func leaves(depth int, from uint64, list func(dirKey) ([]string, error)) iter.Se
 		}
 		return true
 	}
-	return func(yield func(dirKey, error) bool) { below(rootKey, yield) }
+	return func(yield func(dirKey, error) bool) { below(top, yield) }
 }
 
 // childrenOf returns the directories below one, sorted. Those of the first level must all be there.

@@ -31,7 +31,8 @@ type Options struct {
 	Owner []byte
 
 	// Depth is the number of directory levels, at most 3; negative means none. 0 takes what the store has, and
-	// one level for a new store. A store of another depth is refused.
+	// one level for a new store. A store of another depth is refused; in the middle of a [Tree.Reshape] it has two,
+	// and either is accepted.
 	Depth int
 
 	// MaxSize is the largest blob in bytes; 0 means no limit.
@@ -72,16 +73,16 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// storeDepth is the depth as the descriptor's first shape field has it: plus one, for zero is unset there.
-func (o *Options) storeDepth() uint32 {
-	switch {
-	case o.Depth == 0:
-		return 0
-	case o.Depth < 0:
-		return 1
+// depth is the number of directory levels that the options ask for.
+func (o *Options) depth() int {
+	if o.Depth == 0 {
+		return defaultDepth
 	}
-	return uint32(o.Depth) + 1
+	return max(0, o.Depth)
 }
+
+// newLayout is that of a new store.
+func (o *Options) newLayout() *layout { return &layout{depth: o.depth(), old: noDepth} }
 
 // limit is the largest blob in bytes.
 func (o *Options) limit() int64 {

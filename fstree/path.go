@@ -1,8 +1,10 @@
 package fstree
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/granary-store/granary/blobstor"
@@ -84,6 +86,20 @@ func (k dirKey) first() uint64 { return uint64(k&0xffffff) << (64 - 8*k.level())
 func (k dirKey) last() uint64 { return k.first() | ^uint64(0)>>(8*k.level()) }
 
 func levelName(b byte) string { return hex.EncodeToString([]byte{b}) }
+
+// firstLevel are the names of the directories in the root of a tree that has levels.
+func firstLevel() []string {
+	names := make([]string, 256)
+	for b := range names {
+		names[b] = levelName(byte(b))
+	}
+	return names
+}
+
+// sortPlaces sorts by location, and blobs that share one by address.
+func sortPlaces(places []place) { slices.SortFunc(places, place.compare) }
+
+func (p place) compare(q place) int { return cmp.Or(cmp.Compare(p.key, q.key), p.addr.Compare(q.addr)) }
 
 // parseLevel is the inverse of levelName.
 func parseLevel(name string) (byte, bool) {

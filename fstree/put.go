@@ -4,25 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"sync"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
 )
 
-const (
-	// copyLimit is the largest payload that is copied to go out with its trailer in one write: copying 16 KiB
-	// costs less than a second call.
-	copyLimit = 16 << 10
-
-	// lookLimit is the smallest payload for which Put looks whether the blob is stored before it writes. For
-	// smaller ones it just tries, because nearly all are new.
-	lookLimit = 256 << 10
-
-	// writeSize is the largest single write; longer ones are slower.
-	writeSize = 1 << 20
-)
+// lookLimit is the smallest payload for which Put looks whether the blob is stored before it writes. For smaller
+// ones it just tries, because nearly all are new.
+const lookLimit = 256 << 10
 
 // Put stores data under addr. When it returns nil, blob and name are durable, unless the store was opened with
 // NoSync. Put of a stored blob verifies the stored copy, and replaces it if it is damaged. Put returns
@@ -30,7 +20,7 @@ const (
 // failed; in all these cases the blob is not stored. It does not retain data.
 func (t *Tree) Put(ctx context.Context, addr blobstor.Address, data []byte) (blobstor.Location, error) {
 	p := t.place(addr)
-	start := t.clock()
+	start := time.Now()
 	synced, err := t.put(ctx, p, data)
 	if err != nil {
 		return "", t.report("put", p, err)
@@ -47,39 +37,38 @@ func (t *Tree) put(ctx context.Context, p place, data []byte) (time.Duration, er
 	if int64(len(data)) > t.opts.limit() {
 		return 0, blobstor.ErrTooLarge
 	}
-	dir, err := t.dirs.get(p.dir(t.depth), true)
-	if err != nil {
-		return 0, err
-	}
-	defer t.dirs.put(dir)
-	if err := dir.Err(); err != nil {
-		return 0, err
-	}
-	if len(data) >= lookLimit {
-		if stored, err := t.confirm(dir, p); stored || err != nil {
-			return 0, err
-		}
-	}
-	synced, err := t.putNew(dir, p, data)
-	if isNoSpace(err) {
-		// A blob that is stored needs no room.
-		if stored, e := t.confirm(dir, p); stored && e == nil {
-			return 0, nil
-		}
+	synced, err := t.putNew(p, data)
+	if isNoSpace(err) && t.stored(p) {
+		return 0, nil // It needs no room.
 	}
 	return synced, err
 }
 
 // putNew writes the blob to a new file and publishes that.
-func (t *Tree) putNew(dir *dirRef, p place, data []byte) (synced time.Duration, err error) {
-	temp, err := t.temp(dir.Dir)
+func (t *Tree) putNew(p place, data []byte) (synced time.Duration, err error) {
+	at, err := t.enterHome(p, true)
 	if err != nil {
 		return 0, err
 	}
-	if err := writeBlob(temp.File, p.addr, data); err != nil {
+	defer t.leaveHome(at)
+	if len(data) >= lookLimit {
+		if stored, err := t.confirm(at, p); stored || err != nil {
+			return 0, err
+		}
+	}
+	temp, err := t.temp(at.dir.Dir)
+	if err != nil {
+		return 0, err
+	}
+	b := bodies.Get().(*body)
+	defer bodies.Put(b)
+	if err = b.begin(temp, int64(len(data)), t.opts.NoSync); err == nil {
+		err = b.whole(p.addr, data)
+	}
+	if err != nil {
 		return 0, errors.Join(err, temp.Discard())
 	}
-	return t.publish(temp, dir, p)
+	return t.publish(b, at, p)
 }
 
 func (t *Tree) temp(dir *durable.Dir) (temp *durable.Temp, err error) {
@@ -87,69 +76,29 @@ func (t *Tree) temp(dir *durable.Dir) (temp *durable.Temp, err error) {
 	return temp, err
 }
 
-// scratch is what writing a blob needs of memory.
-type scratch struct {
-	sums []uint32
-	out  []byte
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-func writeBlob(f *durable.File, addr blobstor.Address, data []byte) error {
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	s.sums, s.out = appendSums(s.sums[:0], data), s.out[:0]
-	if len(data) <= copyLimit {
-		s.out = append(s.out, data...)
-	} else if err := writeAll(f, data); err != nil {
-		return err
-	}
-	s.out = appendTrailer(s.out, s.sums, addr, int64(len(data)))
-	return writeAll(f, s.out)
-}
-
-// appendSums appends the checksums of whole blocks, the last of which may be short.
-func appendSums(sums []uint32, data []byte) []uint32 {
-	for len(data) > 0 {
-		n := min(len(data), blockSize)
-		sums = append(sums, checksum(data[:n]))
-		data = data[n:]
-	}
-	return sums
-}
-
-func writeAll(f *durable.File, b []byte) error {
-	for len(b) > 0 {
-		n, err := f.Write(b[:min(len(b), writeSize)])
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
 // publish makes a written file durable and gives it its name, or confirms the copy that has the name. It always
-// ends temp.
-func (t *Tree) publish(temp *durable.Temp, dir *dirRef, p place) (synced time.Duration, err error) {
-	start := t.clock()
-	if !t.opts.NoSync {
-		if err := temp.Datasync(); err != nil {
-			return 0, errors.Join(err, temp.Discard())
-		}
+// ends the file.
+func (t *Tree) publish(b *body, at home, p place) (synced time.Duration, err error) {
+	start, temp := time.Now(), b.temp
+	if err := b.sync(); err != nil {
+		return 0, errors.Join(err, temp.Discard())
 	}
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
-	if err := t.name(temp, dir, p); err != nil {
+	if err := t.name(temp, at, p); err != nil {
 		return 0, errors.Join(err, temp.Discard())
 	}
-	return t.since(start), temp.Discard()
+	return time.Since(start), temp.Discard()
 }
 
 // name links the file under its name. If the name is there, the copy is confirmed, or replaced if it is damaged.
-func (t *Tree) name(temp *durable.Temp, dir *dirRef, p place) error {
+func (t *Tree) name(temp *durable.Temp, at home, p place) error {
+	dir, err := at.holder(p)
+	if err != nil {
+		return err
+	}
 	name := p.name()
-	err := t.dirs.retry(func() error { return temp.LinkIn(dir.Dir, name) })
+	err = t.dirs.retry(func() error { return temp.LinkIn(dir.Dir, name) })
 	switch {
 	case err == nil:
 		return t.settle(dir, p)
@@ -158,7 +107,7 @@ func (t *Tree) name(temp *durable.Temp, dir *dirRef, p place) error {
 	}
 	err = t.verify(p)
 	if errors.Is(err, blobstor.ErrCorrupt) || errors.Is(err, blobstor.ErrNotFound) {
-		return t.heal(temp, dir, p, err)
+		return t.heal(temp, at, dir, p, err)
 	}
 	if err != nil {
 		return err
@@ -178,9 +127,15 @@ func (t *Tree) settle(dir *dirRef, p place) error {
 }
 
 // heal puts a whole copy in the place of a damaged one. If the directory's sync fails either may be there after
-// a crash, so nothing needs to be taken back.
-func (t *Tree) heal(temp *durable.Temp, dir *dirRef, p place, damage error) error {
+// a crash, so nothing needs to be taken back. In the middle of a Reshape the damaged file may have two names; the
+// one that stays behind goes first, for a Reshape that turns back would look at it before the whole copy.
+func (t *Tree) heal(temp *durable.Temp, at home, dir *dirRef, p place, damage error) error {
 	t.log.Warn("fstree: a damaged blob is replaced", "address", p.addr, "damage", damage)
+	if dir == at.old {
+		if _, err := t.removeFrom(at.dir, p); err != nil {
+			return err
+		}
+	}
 	if err := temp.ReplaceIn(dir.Dir, p.name()); err != nil {
 		return err
 	}
@@ -188,11 +143,26 @@ func (t *Tree) heal(temp *durable.Temp, dir *dirRef, p place, damage error) erro
 	return t.syncDir(dir)
 }
 
+// stored reports whether a whole copy of the blob is known to be stored durably.
+func (t *Tree) stored(p place) bool {
+	at, err := t.enterHome(p, false)
+	if err != nil {
+		return false
+	}
+	defer t.leaveHome(at)
+	stored, err := t.confirm(at, p)
+	return stored && err == nil
+}
+
 // confirm reports whether a whole copy of the blob is stored, and makes its name durable.
-func (t *Tree) confirm(dir *dirRef, p place) (bool, error) {
+func (t *Tree) confirm(at home, p place) (bool, error) {
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
-	err := t.verify(p)
+	dir, err := at.holder(p)
+	if err != nil {
+		return false, err
+	}
+	err = t.verify(p)
 	if errors.Is(err, blobstor.ErrNotFound) || errors.Is(err, blobstor.ErrCorrupt) {
 		return false, nil
 	}
@@ -230,28 +200,21 @@ func (t *Tree) delete(ctx context.Context, p place) error {
 		return err
 	}
 	defer t.leaveWrite()
-	dir, err := t.dirs.get(p.dir(t.depth), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return blobstor.ErrNotFound
-	}
+	at, err := t.enterHome(p, false)
 	if err != nil {
 		return err
 	}
-	defer t.dirs.put(dir)
-	if err := dir.Err(); err != nil {
-		return err
-	}
+	defer t.leaveHome(at)
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
-	err = t.dirs.retry(func() error { return dir.Remove(p.name()) })
-	if errors.Is(err, fs.ErrNotExist) {
+	wasOld, oldErr := t.removeFrom(at.old, p)
+	was, err := t.removeFrom(at.dir, p)
+	if was || wasOld {
+		t.count.deletes.Add(1)
+	} else if err == nil && oldErr == nil {
 		return blobstor.ErrNotFound
 	}
-	if err != nil {
-		return err
-	}
-	t.count.deletes.Add(1)
-	return t.syncDir(dir)
+	return errors.Join(oldErr, err)
 }
 
 // isNoSpace reports whether err means a full disk.

@@ -2,8 +2,10 @@ package fstree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -78,7 +80,11 @@ func (r *reader) readAt(p []byte, off int64) (int, error) {
 	if r.end.Load() {
 		return 0, errDone
 	}
-	return r.b.read(p[:min(int64(len(p)), max(0, r.b.size-off))], off)
+	n, err := r.b.read(p[:min(int64(len(p)), max(0, r.b.size-off))], off)
+	if errors.Is(err, fs.ErrClosed) {
+		return n, errDone // Close came in between.
+	}
+	return n, err
 }
 
 // Read is as in [io.Reader]. Small reads are served from a buffered block.
@@ -146,11 +152,13 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// WriteTo writes the rest of the blob to w, from verified buffers.
+// WriteTo writes the rest of the blob to w, from verified buffers. The disk reads ahead of it.
 func (r *reader) WriteTo(w io.Writer) (written int64, err error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
+	trail := r.b.trail(r.pos)
 	for {
+		trail.reading(r.pos, r.b.size)
 		// The first buffer ends where a block does, so that no block is read twice.
 		n, err := r.readAt(buf[:bufferSize-r.pos%blockSize], r.pos)
 		if n > 0 {

@@ -136,6 +136,7 @@ func (c *cycle) Read(p []byte) (int, error) {
 // heapWatch samples the live heap until the returned function, which returns the largest sample, is called.
 func heapWatch(t *testing.T) (stop func() uint64) {
 	t.Helper()
+	runtime.GC() // of what other tests left
 	quit, result := make(chan struct{}), make(chan uint64)
 	go func() {
 		var most uint64

@@ -3,6 +3,8 @@ package fstree
 import (
 	"context"
 	"sync"
+
+	"github.com/granary-store/granary/blobstor"
 )
 
 // sweeper removes the temporaries of an open that did not end with Close, in the background. After a Close there
@@ -41,18 +43,35 @@ func (s *sweeper) stop() {
 	s.cancel = nil
 }
 
+// wait waits for a run that was started.
+func (s *sweeper) wait(ctx context.Context, closing <-chan struct{}) error {
+	s.mu.Lock()
+	done := s.done
+	s.mu.Unlock()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-closing:
+		return blobstor.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // sweepAll sweeps the root, where streams are written, and all directories that hold blobs.
 func (t *Tree) sweepAll(ctx context.Context) {
 	t.sweepDir(rootKey)
-	if t.depth == 0 {
-		return
-	}
-	for key, err := range leaves(t.depth, 0, t.list) {
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			t.sweepDir(key)
+	for _, depth := range t.layout.Load().depths() {
+		for key, err := range leaves(rootKey, depth, 0, t.list) {
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil && key != rootKey {
+				t.sweepDir(key)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/durable"
@@ -22,17 +23,20 @@ type Tree struct {
 	opts  Options
 	log   *slog.Logger
 	store *durable.Store
-	depth int
 	dirs  *dirs
 	names *nameLocks
 	count counters
+
+	layout atomic.Pointer[layout]
 
 	calls  gate // all of them
 	writes gate // those that change something
 	sweep  sweeper
 
 	switching chan struct{} // holds one token while SetReadOnly runs
-	closing   sync.Once
+	reshaping chan struct{} // the same for Reshape
+	closing   chan struct{} // closed when Close begins
+	closeOnce sync.Once
 
 	mu      sync.Mutex
 	writers map[*writer]struct{} // that were neither committed nor closed
@@ -59,6 +63,8 @@ func open(dir string, opts *Options) (*Tree, error) {
 		log:       slog.New(slog.DiscardHandler),
 		names:     newNameLocks(),
 		switching: make(chan struct{}, 1),
+		reshaping: make(chan struct{}, 1),
+		closing:   make(chan struct{}),
 		writers:   map[*writer]struct{}{},
 	}
 	if opts != nil {
@@ -72,11 +78,9 @@ func open(dir string, opts *Options) (*Tree, error) {
 	}
 	var err error
 	t.store, err = durable.OpenStore(dir, durable.StoreOptions{
-		Descriptor: durable.Descriptor{
-			Kind: kind, Format: format, Owner: t.opts.Owner, Shape: [4]uint32{t.opts.storeDepth()},
-		},
-		Defaults: [4]uint32{defaultDepth + 1},
-		Create:   t.opts.Create, ReadOnly: t.opts.ReadOnly,
+		Descriptor: durable.Descriptor{Kind: kind, Format: format, Owner: t.opts.Owner},
+		Defaults:   t.opts.newLayout().shape(),
+		Create:     t.opts.Create, ReadOnly: t.opts.ReadOnly,
 		Tap: t.opts.tap, NamedTemp: t.opts.rename,
 		Build: build,
 	})
@@ -89,37 +93,29 @@ func open(dir string, opts *Options) (*Tree, error) {
 	return t, nil
 }
 
-// depthOf returns the depth that a descriptor states.
-func depthOf(desc durable.Descriptor) (int, error) {
-	n := desc.Shape[0]
-	if n == 0 || n > maxDepth+1 {
-		return 0, fmt.Errorf("%w: depth %d", blobstor.ErrLayout, int64(n)-1)
-	}
-	return int(n) - 1, nil
-}
-
 // build makes the first level and the mark of a new store.
 func build(d *durable.Dir, desc durable.Descriptor) error {
-	depth, err := depthOf(desc)
+	l, err := layoutOf(desc.Shape)
 	if err != nil {
 		return err
 	}
-	if depth > 0 {
-		var levels []string
-		for b := range 256 {
-			levels = append(levels, levelName(byte(b)))
-		}
-		if err := d.MakeDirs(levels...); err != nil {
+	if l.depth > 0 {
+		if err := d.MakeDirs(firstLevel()...); err != nil {
 			return err
 		}
 	}
 	return d.WriteFile(markClean, nil)
 }
 
-func (t *Tree) start() (err error) {
-	if t.depth, err = depthOf(t.store.Descriptor); err != nil {
+func (t *Tree) start() error {
+	l, err := layoutOf(t.store.Shape)
+	if err != nil {
 		return err
 	}
+	if want := t.opts.depth(); t.opts.Depth != 0 && want != l.depth && want != l.old {
+		return fmt.Errorf("%w: its depth is %d, not %d", blobstor.ErrLayout, l.depth, want)
+	}
+	t.layout.Store(l)
 	t.dirs = newDirs(t.store.Dir)
 	if t.opts.ReadOnly {
 		t.writes.shut(blobstor.ErrReadOnly)

@@ -255,6 +255,9 @@ func checkAll(t testing.TB, tree *Tree, model map[int]int) {
 			t.Fatalf("All: %q after %q", info.Location, last)
 		}
 		last = info.Location
+		if _, ok := found[info.Address]; ok {
+			t.Fatalf("All: %v comes twice", info.Address)
+		}
 		found[info.Address] = info
 	}
 	if len(found) != len(model) {

@@ -7,21 +7,15 @@ import (
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
-	"github.com/granary-store/granary/internal/durable"
 )
-
-// reserveLimit is the smallest known size for which room is reserved in advance: a full disk then shows before
-// the bytes were sent.
-const reserveLimit = 8 << 20
 
 // writer is a blob that is being written, into a file without a name. It is not safe for concurrent use.
 type writer struct {
 	t    *Tree
 	ctx  context.Context
-	temp *durable.Temp // nil once it is committed or discarded
-	want int64         // the size announced, -1 if it is unknown
-	size int64         // bytes written so far
-	sums []uint32      // of the whole blocks in the file
+	body *body // nil once it is committed or discarded
+	want int64 // the size announced, -1 if it is unknown
+	size int64 // bytes written so far
 	buf  *[bufferSize]byte
 	held int   // bytes in buf, not yet in the file
 	err  error // the first failure; nothing can be written or committed any more
@@ -61,12 +55,11 @@ func (t *Tree) newWriter(ctx context.Context, size int64) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size >= reserveLimit {
-		if err := temp.Preallocate(storedSize(size)); err != nil {
-			return nil, errors.Join(err, temp.Discard())
-		}
+	b := new(body)
+	if err := b.begin(temp, size, t.opts.NoSync); err != nil {
+		return nil, errors.Join(err, temp.Discard())
 	}
-	w := &writer{t: t, ctx: ctx, temp: temp, want: size, buf: buffers.Get().(*[bufferSize]byte)}
+	w := &writer{t: t, ctx: ctx, body: b, want: size, buf: buffers.Get().(*[bufferSize]byte)}
 	t.mu.Lock()
 	t.writers[w] = struct{}{}
 	t.mu.Unlock()
@@ -129,8 +122,8 @@ func (w *writer) admit(n int64) error {
 // take moves some of p to the file or the buffer. Whole blocks need no copy if the buffer is empty.
 func (w *writer) take(p []byte) (int, error) {
 	if w.held == 0 && len(p) >= bufferSize {
-		k := min(len(p), writeSize) / blockSize * blockSize
-		return k, w.flush(p[:k])
+		k := len(p) / blockSize * blockSize
+		return k, w.body.write(p[:k])
 	}
 	k := copy(w.buf[w.held:], p)
 	w.held += k
@@ -138,19 +131,13 @@ func (w *writer) take(p []byte) (int, error) {
 		return k, nil
 	}
 	w.held = 0
-	return k, w.flush(w.buf[:])
-}
-
-// flush writes whole blocks, or the end of the blob.
-func (w *writer) flush(b []byte) error {
-	w.sums = appendSums(w.sums, b)
-	return writeAll(w.temp.File, b)
+	return k, w.body.write(w.buf[:])
 }
 
 // Commit names the blob and makes it durable, as Put does.
 func (w *writer) Commit(addr blobstor.Address) (blobstor.Location, error) {
 	p := w.t.place(addr)
-	start := w.t.clock()
+	start := time.Now()
 	synced, err := w.commit(p)
 	if err != nil {
 		return "", w.t.report("commit", p, err)
@@ -170,25 +157,22 @@ func (w *writer) commit(p place) (synced time.Duration, err error) {
 	if err := w.finish(p.addr); err != nil {
 		return 0, w.fail(err)
 	}
-	dir, err := w.t.dirs.get(p.dir(w.t.depth), true)
+	at, err := w.t.enterHome(p, true)
 	if err != nil {
 		return 0, w.fail(err)
 	}
-	defer w.t.dirs.put(dir)
-	if err := dir.Err(); err != nil {
-		return 0, w.fail(err)
-	}
-	temp := w.temp
+	defer w.t.leaveHome(at)
+	b := w.body
 	w.release() // publish ends the file.
-	return w.t.publish(temp, dir, p)
+	return w.t.publish(b, at, p)
 }
 
 // finish writes what is missing of the file.
 func (w *writer) finish(addr blobstor.Address) error {
-	if err := w.flush(w.buf[:w.held]); err != nil {
+	if err := w.body.write(w.buf[:w.held]); err != nil {
 		return err
 	}
-	return writeAll(w.temp.File, appendTrailer(nil, w.sums, addr, w.size))
+	return w.body.finish(addr)
 }
 
 // fail discards the blob: a writer that has failed once cannot be used any more.
@@ -209,17 +193,17 @@ func (w *writer) Close() error {
 
 // discard removes the file, unless it is committed.
 func (w *writer) discard() error {
-	if w.temp == nil {
+	if w.body == nil {
 		return nil
 	}
-	temp := w.temp
+	temp := w.body.temp
 	w.release()
 	return temp.Discard()
 }
 
 // release ends the writer, but for its file.
 func (w *writer) release() {
-	w.temp, w.err = nil, errDone
+	w.body, w.err = nil, errDone
 	buffers.Put(w.buf)
 	w.buf = nil
 	w.t.mu.Lock()

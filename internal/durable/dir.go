@@ -207,6 +207,24 @@ func (d *Dir) Move(from string, to *Dir, name string) error {
 	return nil
 }
 
+// Link gives a file of d a second name in the directory to, of the same OpenDir or OpenStore, without replacing: if
+// name is there the error matches fs.ErrExist, and fs.ErrNotExist if from is missing. The new name is durable after
+// a Sync of to; only then may the old one be removed by a caller that must not lose the file. The file system must
+// know more than one name for a file.
+func (d *Dir) Link(from string, to *Dir, name string) error {
+	if err := errors.Join(checkName(from), checkName(name)); err != nil {
+		return err
+	}
+	if err := d.o.before(OpLink, to, name, nil); err != nil {
+		return err
+	}
+	if err := d.h.link(from, to.h, name); err != nil {
+		return pathError("link", from, err)
+	}
+	d.o.after(OpLink, to, name, nil)
+	return nil
+}
+
 // Sync makes the directory's names durable. Callers share syncs, and one joins only a sync that starts after its
 // call. After a failure this and every later call returns an error that matches blobstor.ErrFailed.
 func (d *Dir) Sync() error { return d.sync.do(d.syncNow) }

@@ -158,6 +158,24 @@ func TestMoveTap(t *testing.T) {
 	}
 }
 
+func TestLink(t *testing.T) {
+	d := openDir(t, nil)
+	sub, err := d.Mkdir("sub")
+	check(t, err)
+	defer sub.Close()
+	check(t, d.WriteFile("a", []byte("one")))
+	check(t, sub.WriteFile("b", []byte("two")))
+	checkIs(t, d.Link("a", sub, "b"), fs.ErrExist)
+	checkIs(t, d.Link("c", sub, "d"), fs.ErrNotExist)
+	checkIs(t, d.Link("a", sub, ".."), fs.ErrInvalid)
+	checkIs(t, d.Link("../a", sub, "c"), fs.ErrInvalid)
+	check(t, d.Link("a", sub, "c"))
+	check(t, os.WriteFile(d.join("a"), []byte("both"), 0o600))
+	if got, err := os.ReadFile(sub.join("c")); string(got) != "both" || err != nil {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
 // vetoes is a tap that may fail operations.
 type vetoes func(op Op, path string) error
 

@@ -162,10 +162,6 @@ func (f *File) Err() error {
 	return nil
 }
 
-// DropCache asks the system to forget cached pages that are on disk already, so that the next read comes from
-// there. It is a hint.
-func (f *File) DropCache() { dropCache(&f.f) }
-
 // Preallocate reserves room for size bytes without changing the length, so that a full disk shows early. Where
 // the system cannot do that it returns nil.
 func (f *File) Preallocate(size int64) error {

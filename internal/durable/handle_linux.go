@@ -93,10 +93,14 @@ func (h handle) renameNew(from string, to handle, name string) (kept, err error)
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return nil, err
 	}
-	if err = noEINTR(func() error { return unix.Linkat(h.fd, from, to.fd, name, 0) }); err != nil {
+	if err = h.link(from, to, name); err != nil {
 		return nil, err
 	}
 	return h.remove(from), nil
+}
+
+func (h handle) link(from string, to handle, name string) error {
+	return noEINTR(func() error { return unix.Linkat(h.fd, from, to.fd, name, 0) })
 }
 
 // names lists through a descriptor of its own, for the position in a directory belongs to the descriptor.

@@ -98,10 +98,14 @@ func (h handle) rename(from, to string) error { return h.root.Rename(h.at(from),
 // renameNew links and removes: there is no portable rename that does not replace. If only the
 // removal fails kept says why, and both names are there.
 func (h handle) renameNew(from string, to handle, name string) (kept, err error) {
-	if err := h.root.Link(h.at(from), to.at(name)); err != nil {
+	if err := h.link(from, to, name); err != nil {
 		return nil, err
 	}
 	return h.remove(from), nil
+}
+
+func (h handle) link(from string, to handle, name string) error {
+	return h.root.Link(h.at(from), to.at(name))
 }
 
 // names lists through a handle of its own, for the position in a directory belongs to the handle.

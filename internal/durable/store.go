@@ -186,6 +186,18 @@ func readDescriptor(d *Dir, name string) (Descriptor, error) {
 	return decodeDescriptor(b[:n])
 }
 
+// SetShape changes the shape that the descriptor states. When it returns nil the new one is durable; otherwise
+// either may be there at the next open. The store must not be open read-only. It is not safe for concurrent use.
+func (s *Store) SetShape(shape [4]uint32) error {
+	desc := s.Descriptor
+	desc.Shape = shape
+	if err := s.Dir.WriteFile(descriptorName, desc.encode()); err != nil {
+		return err
+	}
+	s.Shape = shape
+	return nil
+}
+
 // Close releases the lock and the directory.
 func (s *Store) Close() error {
 	err := s.Dir.Close()

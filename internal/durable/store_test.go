@@ -55,6 +55,22 @@ func TestStoreCreateAndReopen(t *testing.T) {
 	}
 }
 
+func TestStoreSetShape(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	o := StoreOptions{Descriptor: want("x"), Create: true, Defaults: [4]uint32{7}}
+	o.Owner = []byte("me")
+	s := openStore(t, path, o)
+	before := s.Descriptor
+	check(t, s.SetShape([4]uint32{1, 2, 3, 4}))
+	for range 2 {
+		if s.Shape != [4]uint32{1, 2, 3, 4} || s.ID != before.ID || string(s.Owner) != "me" {
+			t.Fatalf("descriptor %+v", s.Descriptor)
+		}
+		check(t, s.Close())
+		s = openStore(t, path, StoreOptions{Descriptor: want("x")})
+	}
+}
+
 func TestStoreLock(t *testing.T) {
 	path := t.TempDir()
 	rw := StoreOptions{Descriptor: want("x"), Create: true}

@@ -8,8 +8,25 @@ import (
 
 func datasync(f *sysFile) error { return f.do(unix.Fdatasync) }
 
-func dropCache(f *sysFile) {
-	_ = f.do(func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+func readAhead(f *sysFile, off, n int64) { advise(f, off, n, unix.FADV_WILLNEED) }
+
+func dropRange(f *sysFile, off, n int64) { advise(f, off, n, unix.FADV_DONTNEED) }
+
+func advise(f *sysFile, off, n int64, what int) {
+	_ = f.do(func(fd int) error { return unix.Fadvise(fd, off, n, what) })
+}
+
+// writeBack does not wait, and so takes no error from the sync that follows.
+func writeBack(f *sysFile, off, n int64) {
+	_ = f.do(func(fd int) error { return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE) })
+}
+
+func memory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 func preallocate(f *sysFile, size int64) error {

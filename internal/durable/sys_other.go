@@ -5,7 +5,13 @@ package durable
 // datasync is the strongest sync that the system has: Sync is F_FULLFSYNC on darwin.
 func datasync(f *sysFile) error { return f.f.Sync() }
 
-func dropCache(*sysFile) {}
+func readAhead(*sysFile, int64, int64) {}
+
+func dropRange(*sysFile, int64, int64) {}
+
+func writeBack(*sysFile, int64, int64) {}
+
+func memory() int64 { return 0 }
 
 func preallocate(*sysFile, int64) error { return nil }
 

@@ -36,7 +36,9 @@ const tempPrefix = "tmp-"
 
 // tempName returns a name that no other temporary has: tmp-<nonce>-<number>.
 func (o *origin) tempName() string {
-	return tempPrefix + o.nonce + "-" + strconv.FormatUint(o.seq.Add(1), 16)
+	var room [len(tempPrefix) + 33]byte
+	b := append(append(append(room[:0], tempPrefix...), o.nonce...), '-')
+	return string(strconv.AppendUint(b, o.seq.Add(1), 16))
 }
 
 // isTemp reports whether name is one that tempName makes, and whose nonce it bears.

@@ -30,9 +30,13 @@ func (d *Dir) newTemp(name string) (*Temp, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Temp{File: &File{o: d.o, d: d, name: name}}
-	t.f.init(fd)
-	return t, nil
+	both := &struct {
+		temp Temp
+		file File
+	}{file: File{o: d.o, d: d, name: name}}
+	both.temp.File = &both.file
+	both.file.f.init(fd)
+	return &both.temp, nil
 }
 
 // unnamed makes a file without a name.
