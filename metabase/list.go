@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -103,10 +102,10 @@ func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (p
 			return err
 		}
 		return t.scanFrom(expires, from, nil, func(key, _ []byte) (bool, error) {
-			if len(key) != 8+recKey || binary.BigEndian.Uint64(key) >= t.epoch {
+			if len(key) != 8+recKey || uint64Of(key) >= t.epoch {
 				return false, nil
 			}
-			n, ok := names[container(binary.BigEndian.Uint32(key[8:]))]
+			n, ok := names[containerOf(key[8:])]
 			if !ok {
 				return true, nil // of a container that was dropped
 			}
