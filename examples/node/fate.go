@@ -18,8 +18,9 @@ func (s *story) protect(ctx context.Context) error {
 	if _, err := s.node.Lock(ctx, s.cat, 20); err != nil {
 		return err
 	}
-	if _, err := s.node.Delete(ctx, s.cat, 30); !errors.Is(err, metabase.ErrHeld) {
-		return fmt.Errorf("delete of a locked object: %v", err)
+	_, err := s.node.Delete(ctx, s.cat, 30)
+	if err := expect(err, metabase.ErrHeld); err != nil {
+		return err
 	}
 	fmt.Println("cat.txt is locked and cannot be deleted")
 	return nil
@@ -28,8 +29,9 @@ func (s *story) protect(ctx context.Context) error {
 // age lets epochs pass.
 func (s *story) age(ctx context.Context) error {
 	s.node.SetEpoch(11)
-	if _, _, err := s.node.Head(ctx, s.dog); !errors.Is(err, metabase.ErrExpired) {
-		return fmt.Errorf("head of an expired object: %v", err)
+	_, _, err := s.node.Head(ctx, s.dog)
+	if err := expect(err, metabase.ErrExpired); err != nil {
+		return err
 	}
 	s.node.SetEpoch(21) // the lock is over
 	if _, err := s.node.Delete(ctx, s.cat, 30); err != nil {
@@ -56,16 +58,28 @@ func (s *story) fail(ctx context.Context) error {
 	if err := damage(filepath.Join(disk.dir, "large")); err != nil {
 		return err
 	}
-	for !disk.sick() {
-		if _, err := s.node.Range(ctx, fox, 0, 500_000); !errors.Is(err, blobstor.ErrCorrupt) {
-			return fmt.Errorf("read of a damaged object: %v", err)
+	for range faultLimit {
+		_, err := s.node.Range(ctx, fox, 0, 500_000)
+		if err := expect(err, blobstor.ErrCorrupt); err != nil {
+			return err
 		}
 	}
 	<-disk.settled
 	_, err = disk.blobs.Put(ctx, s.cat.blob(), nil)
-	fmt.Printf("%d faults: disk is read-only: %t\n", disk.faults.Load(), errors.Is(err, blobstor.ErrReadOnly))
+	if err := expect(err, blobstor.ErrReadOnly); err != nil {
+		return err
+	}
+	fmt.Println("a disk is read-only after faults:", disk.faults.Load())
 	_, err = s.node.Put(ctx, named("owl.txt"), nil) // on the other one
 	return err
+}
+
+// expect returns an error unless one that must come did.
+func expect(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return errors.Join(errors.New("not as expected: "+want.Error()), err)
 }
 
 // damage changes a byte in the middle of every blob of an fstree, as a bad disk might.

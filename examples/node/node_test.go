@@ -25,7 +25,7 @@ func Example() {
 	// dog.mp4 expired, cat.txt was deleted; with the lock on both disks there went blobs: 4
 	// the index of a disk was lost and made again from the blobs
 	// found bird.wav, 6 bytes
-	// 3 faults: disk is read-only: true
+	// a disk is read-only after faults: 3
 }
 
 // withNode runs an example with a new node of two shards.
@@ -72,6 +72,24 @@ func TestCouldNotLook(t *testing.T) {
 	_, _, err := n.Head(ctx, Address{container, ID{9}})
 	if errors.Is(err, blobstor.ErrNotFound) || !errors.Is(err, blobstor.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestLocked: the address is locked while blob and record are written, so that nobody removes the one before the other.
+func TestLocked(t *testing.T) {
+	n := newNode(t, 1)
+	s, addr := n.shards[0], Address{container, ID{9}}.blob()
+	err := n.put(ctx, s, named("cat.txt").records(addr, 0), func() (blobstor.Location, error) {
+		if _, free := n.locks.TryLock(addr); free {
+			t.Error("not locked")
+		}
+		return s.blobs.Put(ctx, addr, nil)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, free := n.locks.TryLock(addr); !free {
+		t.Error("still locked")
 	}
 }
 

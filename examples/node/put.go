@@ -28,26 +28,26 @@ func (n *Node) Put(ctx context.Context, h *Header, payload []byte) (Address, err
 }
 
 // PutStream stores an object of any size in little memory. Its ID, the hash of all that was written, is known last.
-func (n *Node) PutStream(ctx context.Context, h *Header, payload io.Reader) (addr Address, err error) {
+func (n *Node) PutStream(ctx context.Context, h *Header, payload io.Reader) (Address, error) {
 	head, err := h.encode()
 	if err != nil {
-		return addr, err
+		return Address{}, err
 	}
 	s, err := n.writable()
 	if err != nil {
-		return addr, err
+		return Address{}, err
 	}
 	w, err := s.blobs.NewWriter(ctx, -1)
 	if err != nil {
-		return addr, err
+		return Address{}, err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }() // discards what was not committed
+	defer w.Close() // discards the blob unless it was committed
 	hash := sha256.New()
 	size, err := io.Copy(io.MultiWriter(w, hash), io.MultiReader(bytes.NewReader(head), payload))
 	if err != nil {
-		return addr, err
+		return Address{}, err
 	}
-	addr = Address{Container: h.Container, Object: ID(hash.Sum(nil))}
+	addr := Address{Container: h.Container, Object: ID(hash.Sum(nil))}
 	recs := h.records(addr.blob(), size-int64(len(head)))
 	return addr, n.put(ctx, s, recs, func() (blobstor.Location, error) { return w.Commit(addr.blob()) })
 }

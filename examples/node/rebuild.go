@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -26,7 +27,22 @@ func Rebuild(ctx context.Context, dir string, bad func(blobstor.Info, error)) er
 	if err = errors.Join(err, s.blobs.Close()); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, filepath.Join(dir, "meta")) // fails if there is one
+	if err := os.Rename(unfinished, filepath.Join(dir, "meta")); err != nil { // also if there is one
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable. Windows has no such call; NTFS journals its names.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // rebuild needs no epoch: it records everything, and the status decides later.

@@ -30,7 +30,8 @@ func ExampleRebuild() {
 	}))
 	n = must(Open(false, dir))
 	defer n.Close()
-	fmt.Printf("%q\n", must(n.Range(ctx, cat, 0, 4)))
+	h, size, err := n.Head(ctx, cat)
+	fmt.Println(h.Attrs["FileName"], size, err)
 	_, err = n.Delete(ctx, cat, 100)
 	fmt.Println("held:", errors.Is(err, metabase.ErrHeld))
 	_, _, err = n.Head(ctx, dog)
@@ -38,7 +39,7 @@ func ExampleRebuild() {
 	// Output:
 	// no index: true
 	// one blob is not recorded: true
-	// "purr"
+	// cat.txt 4 <nil>
 	// held: true
 	// buried: true
 }
