@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"testing"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -46,4 +47,36 @@ func ExampleNode_Delete() {
 	// buried: true
 	// buried: true
 	// too late to lock it: true
+}
+
+// TestInterrupted: a lock or a tombstone that reached one shard counts on all.
+func TestInterrupted(t *testing.T) {
+	n := newNode(t, 2)
+	cat := must(n.Put(ctx, named("cat.txt"), nil)) // on shard 0
+	dog := must(n.Put(ctx, named("dog.mp4"), nil)) // on shard 1
+	relate := func(shard int, kind metabase.Kind, to Address) {
+		t.Helper()
+		h := Header{Container: container, Kind: kind, Target: to.Object}
+		addr := Address{container, ID{8, byte(kind)}}.blob()
+		if err := n.shards[shard].putOnce(ctx, h.records(addr, 0), []byte("blob")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relate(1, metabase.Lock, cat)
+	if _, err := n.Delete(ctx, cat, 0); !errors.Is(err, metabase.ErrHeld) {
+		t.Error(err)
+	}
+	relate(0, metabase.Tombstone, dog)
+	if _, err := n.Lock(ctx, dog, 0); !errors.Is(err, metabase.ErrBuried) {
+		t.Error(err)
+	}
+	for _, s := range n.shards {
+		c, err := s.db.Counters(ctx, blobstor.ID(container))
+		if err != nil || c.Locks+c.Tombstones != 1 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	if _, _, err := n.Head(ctx, dog); !errors.Is(err, metabase.ErrBuried) {
+		t.Error(err)
+	}
 }

@@ -64,6 +64,9 @@ func (s *story) fail(ctx context.Context) error {
 			return err
 		}
 	}
+	if !disk.sick() {
+		return errors.New("faults were not counted")
+	}
 	<-disk.settled
 	_, err = disk.blobs.Put(ctx, s.cat.blob(), nil)
 	if err := expect(err, blobstor.ErrReadOnly); err != nil {

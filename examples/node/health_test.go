@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/metabase"
 )
 
 // A damaged blob is a fault each time that it is read. After some the shard is only read from, and puts go to the other.
@@ -27,7 +29,11 @@ func Example_health() {
 			must(n.Put(ctx, named(fmt.Sprintf("file%d", i)), nil))
 		}
 		fmt.Println("on the other one:", must(n.shards[1].db.Counters(ctx, blobstor.ID(container))).Objects)
-		_, err := bad.blobs.Put(ctx, dog.blob(), nil)
+		for _, storage := range []blobstor.Storage{bad.small, bad.large} {
+			_, err := storage.Put(ctx, dog.blob(), nil)
+			fmt.Println("read-only:", errors.Is(err, blobstor.ErrReadOnly))
+		}
+		err := bad.db.Mark(ctx, metabase.Garbage, dog.blob())
 		fmt.Println("read-only:", errors.Is(err, blobstor.ErrReadOnly))
 		h, _, err := n.Head(ctx, dog)
 		fmt.Println("what is not damaged is read:", h.Attrs["FileName"], err)
@@ -38,5 +44,25 @@ func Example_health() {
 	// corrupt: true faults: 3
 	// on the other one: 4
 	// read-only: true
+	// read-only: true
+	// read-only: true
 	// what is not damaged is read: dog.mp4 <nil>
+}
+
+// TestNote: only what speaks against the disk counts, and every fault behind the limit is harmless.
+func TestNote(t *testing.T) {
+	h := newHealth()
+	for range 2 * faultLimit {
+		for _, err := range []error{nil, blobstor.ErrNotFound, metabase.ErrHeld, blobstor.ErrNoSpace} {
+			if h.note(err); h.sick() {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range 2 * faultLimit {
+		h.note(blobstor.ErrCorrupt)
+		if want := i+1 >= faultLimit; h.sick() != want {
+			t.Errorf("after %d faults: %t", i+1, h.sick())
+		}
+	}
 }

@@ -19,14 +19,16 @@ func ExampleRebuild() {
 	dog := must(n.Put(ctx, named("dog.mp4"), nil))
 	must(n.Lock(ctx, cat, 20))
 	must(n.Delete(ctx, dog, 100))
-	must(n.shards[0].blobs.Put(ctx, blobstor.Address{Container: blobstor.ID{1}, Object: blobstor.ID{9}}, []byte("?")))
+	foreign := Address{Container: ID{2}, Object: cat.Object}.blob()
+	must(n.shards[0].blobs.Put(ctx, foreign, must(named("cat.txt").encode())))
+	must(n.shards[0].blobs.Put(ctx, Address{container, ID{9}}.blob(), []byte("?")))
 	must(0, n.Close())
 	must(0, os.RemoveAll(filepath.Join(dir, "meta")))
 
 	_, err := Open(false, dir)
 	fmt.Println("no index:", errors.Is(err, blobstor.ErrLayout))
 	must(0, Rebuild(ctx, dir, func(_ blobstor.Info, err error) {
-		fmt.Println("one blob is not recorded:", errors.Is(err, errHeader))
+		fmt.Println("a blob is not recorded:", errors.Is(err, errHeader))
 	}))
 	n = must(Open(false, dir))
 	defer n.Close()
@@ -38,7 +40,8 @@ func ExampleRebuild() {
 	fmt.Println("buried:", errors.Is(err, metabase.ErrBuried))
 	// Output:
 	// no index: true
-	// one blob is not recorded: true
+	// a blob is not recorded: true
+	// a blob is not recorded: true
 	// cat.txt 4 <nil>
 	// held: true
 	// buried: true
