@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"strings"
+	"testing"
+
+	"github.com/granary-store/granary/metabase"
 )
 
 func ExampleAddress() {
@@ -19,17 +22,33 @@ func ExampleNode_PutStream() {
 	withNode(func(n *Node) {
 		cat := must(n.Put(ctx, named("cat.txt"), []byte("purr")))
 		dog := must(n.PutStream(ctx, named("dog.mp4"), strings.NewReader(strings.Repeat("woof ", 100_000))))
-		again := must(n.PutStream(ctx, named("cat.txt"), strings.NewReader("purr")))
+		for range n.shards { // it is there, and not stored again
+			again := must(n.PutStream(ctx, named("cat.txt"), strings.NewReader("purr")))
+			fmt.Println("the same content, the same ID:", again == cat, again != dog)
+		}
 		for i, s := range n.shards {
 			for info, err := range s.blobs.All(ctx, "") {
 				route, _, _ := strings.Cut(string(info.Location), "/")
 				fmt.Println("shard", i, route, info.Size, err)
 			}
 		}
-		fmt.Println("different:", cat != dog, "the same content has the same ID:", again == cat)
 	})
 	// Output:
+	// the same content, the same ID: true true
+	// the same content, the same ID: true true
 	// shard 0 small 98 <nil>
 	// shard 1 large 500094 <nil>
-	// different: true the same content has the same ID: true
+}
+
+// TestMarkedComesBack: what was only marked for removal may be put again.
+func TestMarkedComesBack(t *testing.T) {
+	n := newNode(t, 1)
+	cat := must(n.Put(ctx, named("cat.txt"), nil))
+	if err := n.shards[0].db.Mark(ctx, metabase.Garbage, cat.blob()); err != nil {
+		t.Fatal(err)
+	}
+	must(n.Put(ctx, named("cat.txt"), nil))
+	if _, _, err := n.Head(ctx, cat); err != nil {
+		t.Error(err)
+	}
 }
