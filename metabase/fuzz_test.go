@@ -72,6 +72,11 @@ func FuzzNumber(f *testing.F) {
 		if !okX || !okY {
 			return
 		}
+		signA, digitsA := splitNumber(a)
+		signB, digitsB := splitNumber(b)
+		if (x == y) != (signA == signB && digitsA == digitsB) {
+			t.Errorf("%q and %q are split otherwise", a, b)
+		}
 		if x.String() != p.String() {
 			t.Errorf("%q is printed as %s", a, x)
 		}
