@@ -20,17 +20,31 @@ func (p *packed) found(keys []string) (Found, error) {
 	if len(keys) == 0 {
 		return f, nil
 	}
-	f.Values = make([]string, len(keys))
-	have := make([]bool, len(keys))
+	parts := append(make([][]byte, 0, 16), make([][]byte, len(keys))...)
+	n := 0
 	err := p.each(func(_ Mode, key, value []byte) bool {
 		for i, k := range keys {
-			if !have[i] && string(key) == k {
-				f.Values[i], have[i] = string(value), true
+			if parts[i] == nil && string(key) == k {
+				parts[i], n = value, n+len(value)
 			}
 		}
 		return true
 	})
+	f.Values = join(parts, n)
 	return f, err
+}
+
+// join copies parts of n bytes in all to strings, with one allocation for all of them.
+func join(parts [][]byte, n int) []string {
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	text, values := string(b), make([]string, len(parts))
+	for i, p := range parts {
+		values[i], text = text[:len(p)], text[len(p):]
+	}
+	return values
 }
 
 // maxPage is the most that one call returns, so that no read transaction lasts long.

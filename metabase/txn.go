@@ -12,6 +12,7 @@ type txn struct {
 	db    *DB
 	tx    *bolt.Tx
 	full  []byte      // the key that is looked for, with its class
+	room  [96]byte    // where it usually fits
 	known *dictionary // what the last commit left
 	epoch uint64      // of the operation
 
@@ -65,6 +66,9 @@ func (t *txn) bucket() *bolt.Bucket { return t.tx.Bucket(0) }
 
 // classed returns a key as it is in the bucket, until the next call.
 func (t *txn) classed(class byte, key []byte) []byte {
+	if t.full == nil {
+		t.full = t.room[:0]
+	}
 	t.full = append(append(t.full[:0], class), key...)
 	return t.full
 }
