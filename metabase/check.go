@@ -173,7 +173,11 @@ func (a *audit) strays(class byte, names map[container]named) {
 		if _, ok := names[n]; !ok {
 			a.bad("%s of container %d, which nobody knows", classNames[class], n)
 		}
-		more = c.seek(following(n.append([]byte{class})))
+		next := following(n.append([]byte{class}))
+		if more = c.seek(next); more && bytes.Compare(c.full, next) < 0 {
+			a.bad("%s %x is out of order", classNames[class], c.key)
+			return
+		}
 	}
 }
 
