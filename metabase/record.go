@@ -10,6 +10,7 @@ import (
 // Kind is what an object is to the others.
 type Kind uint8
 
+// The kinds of objects.
 const (
 	Regular   Kind = iota
 	Tombstone      // buries its target
@@ -31,6 +32,7 @@ func (k Kind) String() string {
 // Mode says how an attribute is searched.
 type Mode uint8
 
+// The modes of attributes.
 const (
 	Auto   Mode = iota // as text, and as a number if it is a decimal one
 	Opaque             // as bytes, never as a number
