@@ -42,7 +42,7 @@ type Status struct {
 	Location blobstor.Location
 }
 
-// refusalOf returns the error that says why an object cannot be read, nil if it can.
+// refusal returns the error that says why an object cannot be read, nil if it can.
 func (s State) refusal() error {
 	switch s {
 	case Available:
