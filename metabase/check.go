@@ -244,6 +244,10 @@ func (db *DB) Compact(ctx context.Context) error {
 		err = db.file.Compact(ctx)
 		db.leave()
 	}
+	if err == nil {
+		// Commits are counted anew, and until the next one the dictionary would not say what to look for.
+		_ = db.do(ctx, 0, step{frees: true, plan: func(*txn) error { return nil }})
+	}
 	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
 }
 

@@ -29,7 +29,7 @@ func (w *world) damage(tb testing.TB, class byte, key []byte) {
 }
 
 func (w *world) keyOf(addr blobstor.Address) []byte {
-	n, _ := w.dict.get(addr.Container)
+	n, _, _ := w.dict.get(addr.Container)
 	return appendRecKey(nil, n.number, &addr.Object)
 }
 
