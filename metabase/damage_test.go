@@ -78,6 +78,25 @@ func TestUnreadableRecord(t *testing.T) {
 	w.check(t)
 }
 
+// TestForeignEntry: an entry is bound to its key. Under another one it is damage, and no record of that object.
+func TestForeignEntry(t *testing.T) {
+	w := newWorld(t, Options{NoSync: true, Ballast: -1})
+	w.put(t, object(1, 1), "a", "x")
+	w.put(t, object(1, 2), "a", "y")
+	must(t, w.file.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket(0)
+		v := bytes.Clone(b.Get(append([]byte{recs}, w.keyOf(object(1, 1))...)))
+		return b.Put(append([]byte{recs}, w.keyOf(object(1, 2))...), v)
+	}))
+	_, err := w.Get(ctx, object(1, 2))
+	wantIs(t, err, blobstor.ErrCorrupt)
+	w.wantFound(t, where("a", EQ, "x"), 1)
+	q := where("a", EQ, "y")
+	q.Container = id(1)
+	_, err = w.Search(ctx, q)
+	wantIs(t, err, blobstor.ErrCorrupt)
+}
+
 // TestStrayKeys: Check finds what belongs to nothing.
 func TestStrayKeys(t *testing.T) {
 	sealed := func(b *bolt.Bucket, key []byte, value ...byte) error { return b.Put(key, seal(key, value, 0)) }
@@ -237,7 +256,7 @@ func TestWritesOnDamage(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	used := len(bytes.TrimRight(whole, "\x00"))
-	for range 60 {
+	for range 30 {
 		at, bit := rng.IntN(used), byte(1)<<rng.IntN(8)
 		flip(t, path, int64(at), whole[at]^bit)
 		if db, err := Open(w.dir, &w.opts); err == nil {
