@@ -6,9 +6,11 @@
 //   - blobstor: the contract. Identity, interfaces, errors, and the router that sends a blob to a storage by size.
 //   - blobovnicza: the storage for small objects. Append-only files that describe and check themselves.
 //   - fstree: the storage for large objects. One file each, the payload from offset 0.
+//   - metabase: the index. What an object is, whether it may be read, removed or must be kept.
+//   - metabase/neofs: the rules of NeoFS for it, as pure functions.
 //   - blobstor/storagetest: the laws of the contract as a test suite, for these storages and for yours.
 //
-// To come: metabase, the index of what is stored; tsz, a codec for time series.
+// To come: tsz, a codec for time series.
 //
 // Storages import blobstor and never each other; only the program knows which of them it uses. A storage of your
 // own is a route like any other: examples/plugin has one.

@@ -3,7 +3,6 @@ package metabase
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -149,7 +148,7 @@ func (db *DB) checkStrays(ctx context.Context) error {
 		a.t = t
 		err = a.each(ctx, settings, keyDropped, func(key, _ []byte) error {
 			if len(key) == len(keyDropped)+prefix {
-				names[container(binary.BigEndian.Uint32(key[len(keyDropped):]))] = named{gone: true}
+				names[containerOf(key[len(keyDropped):])] = named{gone: true}
 			}
 			return nil
 		})
@@ -170,7 +169,7 @@ func (a *audit) strays(class byte, names map[container]named) {
 			more = c.next()
 			continue
 		}
-		n := container(binary.BigEndian.Uint32(c.key))
+		n := containerOf(c.key)
 		if _, ok := names[n]; !ok {
 			a.bad("%s of container %d, which nobody knows", classNames[class], n)
 		}
@@ -186,12 +185,12 @@ func (a *audit) expiry(key []byte, names map[container]named) error {
 	if len(key) != 8+recKey {
 		return corrupt("key of %d bytes", len(key))
 	}
-	n, ok := names[container(binary.BigEndian.Uint32(key[8:]))]
+	n, ok := names[containerOf(key[8:])]
 	if !ok || n.gone {
 		return nil // of a container that was dropped
 	}
 	p, stored, err := a.t.record(n.number, blobstor.Address{Container: n.id, Object: lastID(key)})
-	if err == nil && (!stored || p.head.Expires != binary.BigEndian.Uint64(key)) {
+	if err == nil && (!stored || p.head.Expires != uint64Of(key)) {
 		err = corrupt("its object does not expire then")
 	}
 	return err

@@ -35,7 +35,7 @@ var crashKinds = []struct {
 	do   func(db *DB, n int) error
 	hold func(db *DB, n int) error
 }{
-	{"put", func(db *DB, n int) error { return db.Put(ctx, crashRecord(1, n), virtual(1, 500_000+n)) }, func(db *DB, n int) error { return isState(db, object(1, n), Available) }},
+	{"put", func(db *DB, n int) error { return db.Put(ctx, crashRecord(1, n), virtual(1, 1<<30+n)) }, func(db *DB, n int) error { return isState(db, object(1, n), Available) }},
 	{"batch", func(db *DB, n int) error {
 		es := make([]Entry, 50)
 		for i := range es {
@@ -50,7 +50,7 @@ var crashKinds = []struct {
 		}
 		return err
 	}, func(db *DB, n int) error { return isState(db, object(3, n), Marked) }},
-	{"tombstone", func(db *DB, n int) error { return db.Put(ctx, tombstone(4, 500_000+n, n)) }, func(db *DB, n int) error { return isState(db, object(4, n), Buried) }},
+	{"tombstone", func(db *DB, n int) error { return db.Put(ctx, tombstone(4, 1<<30+n, n)) }, func(db *DB, n int) error { return isState(db, object(4, n), Buried) }},
 	{"collect", func(db *DB, n int) error {
 		err := db.Put(ctx, crashRecord(5, n))
 		if err == nil {
@@ -110,7 +110,7 @@ func isState(db *DB, addr blobstor.Address, want State) error {
 }
 
 // crashChild does operations until it is killed, and prints each when it was acknowledged. The first of each kind is
-// one that no earlier life did.
+// one that no earlier life did, and what n is a target or part of has numbers of its own.
 func crashChild(dir string) error {
 	db, err := Open(dir, &Options{Create: true, Ballast: -1})
 	if err != nil {

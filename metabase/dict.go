@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"encoding/binary"
 	"sync"
 	"sync/atomic"
 
@@ -97,7 +96,7 @@ func (t *txn) parseName(key, value []byte) (n named, err error) {
 	if len(key) != idSize || len(value) != prefix+1 || value[prefix] > 1 {
 		return n, corrupt("dictionary")
 	}
-	n = named{id: lastID(key), number: container(binary.BigEndian.Uint32(value)), marked: value[prefix] == 1}
+	n = named{id: lastID(key), number: containerOf(value), marked: value[prefix] == 1}
 	if known, ok := t.find(n.id); ok && known.number == n.number {
 		n.has, n.vague = known.has, known.vague
 		return n, nil
@@ -140,7 +139,7 @@ func (t *txn) open(id blobstor.ID) (named, error) {
 	}
 	next := container(1)
 	if len(v) == prefix {
-		next = container(binary.BigEndian.Uint32(v))
+		next = containerOf(v)
 	}
 	t.put(settings, keyNext, (next + 1).append)
 	n := named{id: id, number: next}

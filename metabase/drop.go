@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/granary-store/granary/blobstor"
@@ -60,7 +59,7 @@ func (db *DB) dropped(ctx context.Context) (c container, found bool, err error) 
 			if len(key) != len(keyDropped)+prefix {
 				return false, corrupt("dropped container %x", key)
 			}
-			c, found = container(binary.BigEndian.Uint32(key[len(keyDropped):])), true
+			c, found = containerOf(key[len(keyDropped):]), true
 			return false, nil
 		})
 	})

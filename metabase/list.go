@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -21,17 +20,31 @@ func (p *packed) found(keys []string) (Found, error) {
 	if len(keys) == 0 {
 		return f, nil
 	}
-	f.Values = make([]string, len(keys))
-	have := make([]bool, len(keys))
+	parts := append(make([][]byte, 0, 16), make([][]byte, len(keys))...)
+	n := 0
 	err := p.each(func(_ Mode, key, value []byte) bool {
 		for i, k := range keys {
-			if !have[i] && string(key) == k {
-				f.Values[i], have[i] = string(value), true
+			if parts[i] == nil && string(key) == k {
+				parts[i], n = value, n+len(value)
 			}
 		}
 		return true
 	})
+	f.Values = join(parts, n)
 	return f, err
+}
+
+// join copies parts of n bytes in all to strings, with one allocation for all of them.
+func join(parts [][]byte, n int) []string {
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	text, values := string(b), make([]string, len(parts))
+	for i, p := range parts {
+		values[i], text = text[:len(p)], text[len(p):]
+	}
+	return values
 }
 
 // maxPage is the most that one call returns, so that no read transaction lasts long.
@@ -103,10 +116,10 @@ func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (p
 			return err
 		}
 		return t.scanFrom(expires, from, nil, func(key, _ []byte) (bool, error) {
-			if len(key) != 8+recKey || binary.BigEndian.Uint64(key) >= t.epoch {
+			if len(key) != 8+recKey || uint64Of(key) >= t.epoch {
 				return false, nil
 			}
-			n, ok := names[container(binary.BigEndian.Uint32(key[8:]))]
+			n, ok := names[containerOf(key[8:])]
 			if !ok {
 				return true, nil // of a container that was dropped
 			}

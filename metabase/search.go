@@ -77,16 +77,19 @@ func (s *search) byID() error {
 	})
 }
 
+// keyRoom is enough for most keys.
+const keyRoom = 128
+
 // byText looks at the entries of the first filter's attribute that the filter allows.
 func (s *search) byText() error {
 	f := &s.Filters[0]
-	all := appendAttr(nil, s.n.number, asText, f.Key)
+	all := appendAttr(make([]byte, 0, keyRoom), s.n.number, asText, f.Key)
 	within := all
 	switch f.Op {
 	case EQ:
-		within = appendTerminated(slices.Clip(all), f.Value)
+		within = appendTerminated(all, f.Value) // all stays as it is, for it only grows
 	case Prefix:
-		within = appendEscaped(slices.Clip(all), f.Value)
+		within = appendEscaped(all, f.Value)
 	}
 	from := within
 	if s.After != (Position{}) {
@@ -135,7 +138,7 @@ func (s *search) textUntil(from, within, until []byte, skip int) error {
 
 // byNumber looks at the entries of a range of numbers.
 func (s *search) byNumber() error {
-	all := appendAttr(nil, s.n.number, asNumber, s.Filters[0].Key)
+	all := appendAttr(make([]byte, 0, keyRoom), s.n.number, asNumber, s.Filters[0].Key)
 	from := append(slices.Clip(all), s.from[:]...)
 	if s.After != (Position{}) {
 		after := append(append(slices.Clip(all), s.after[:]...), s.After.Object[:]...)

@@ -3,7 +3,6 @@ package metabase
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -72,7 +71,7 @@ func (s *sweep) keys(class byte, from, prefix []byte) {
 	for !s.full() && c.next() {
 		s.t.db.at.behind = bytes.Clone(c.key)
 		if len(c.key) == recKey {
-			s.look(container(binary.BigEndian.Uint32(c.key)), lastID(c.key))
+			s.look(containerOf(c.key), lastID(c.key))
 		}
 	}
 }

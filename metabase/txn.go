@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/bolt"
@@ -13,6 +12,7 @@ type txn struct {
 	db    *DB
 	tx    *bolt.Tx
 	full  []byte      // the key that is looked for, with its class
+	room  [96]byte    // where it usually fits
 	known *dictionary // what the last commit left
 	epoch uint64      // of the operation
 
@@ -80,6 +80,9 @@ func (t *txn) seenCommit() int {
 
 // classed returns a key as it is in the bucket, until the next call.
 func (t *txn) classed(class byte, key []byte) []byte {
+	if t.full == nil {
+		t.full = t.room[:0]
+	}
 	t.full = append(append(t.full[:0], class), key...)
 	return t.full
 }
@@ -298,71 +301,4 @@ func (t *txn) flush() error {
 	}
 	t.apply()
 	return t.err
-}
-
-// Counters tell what a container holds. They change with every operation and equal a recount at any time.
-type Counters struct {
-	Objects    int64 // that have a blob here
-	Roots      int64 // regular objects that are not part of another one, virtual ones included
-	Tombstones int64
-	Locks      int64
-	Links      int64
-	Garbage    int64 // marked [Garbage] or [Redundant]
-	Payload    int64 // bytes of the objects that have a blob here and are not marked
-}
-
-const counterSize = 7 * 8
-
-func (c *Counters) fields() [7]*int64 {
-	return [...]*int64{&c.Objects, &c.Roots, &c.Tombstones, &c.Locks, &c.Links, &c.Garbage, &c.Payload}
-}
-
-func (c *Counters) add(by *Counters, times int64) {
-	f, b := c.fields(), by.fields()
-	for i := range f {
-		*f[i] += times * *b[i]
-	}
-}
-
-func (c *Counters) appendTo(b []byte) []byte {
-	for _, f := range c.fields() {
-		b = binary.BigEndian.AppendUint64(b, uint64(*f))
-	}
-	return b
-}
-
-func (c *Counters) parse(b []byte) error {
-	if len(b) != counterSize {
-		return corrupt("counters of %d bytes", len(b))
-	}
-	for i, f := range c.fields() {
-		*f = int64(binary.BigEndian.Uint64(b[8*i:]))
-	}
-	return nil
-}
-
-// countersOf returns what one record with this mark adds to its container's counters.
-func countersOf(r *Record, m Mark) (c Counters) {
-	if !r.Virtual {
-		c.Objects = 1
-		if m == None {
-			c.Payload = r.Size
-		}
-	}
-	if m != None {
-		c.Garbage = 1
-	}
-	switch r.Kind {
-	case Regular:
-		if !r.isPart() {
-			c.Roots = 1
-		}
-	case Tombstone:
-		c.Tombstones = 1
-	case Lock:
-		c.Locks = 1
-	case Link:
-		c.Links = 1
-	}
-	return c
 }

@@ -12,6 +12,7 @@ var byteFiles = []string{
 	"bits.go",
 	"blobstor/storagetest/memory.go",
 	"descriptor.go",
+	"encode.go",
 	"envelope.go",
 	"footer.go",
 	"format.go",
@@ -20,6 +21,7 @@ var byteFiles = []string{
 	"keys.go",
 	"location.go",
 	"manifest.go",
+	"number.go",
 	"record.go",
 }
 

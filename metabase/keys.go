@@ -31,6 +31,12 @@ type container uint32
 
 func (c container) append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, uint32(c)) }
 
+// containerOf returns the number that b begins with.
+func containerOf(b []byte) container { return container(binary.BigEndian.Uint32(b)) }
+
+func appendUint64(b []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(b, v) }
+func uint64Of(b []byte) uint64               { return binary.BigEndian.Uint64(b) }
+
 const (
 	idSize   = len(blobstor.ID{})
 	prefix   = 4 // of a container's number
