@@ -2,6 +2,7 @@ package metabase
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -63,10 +64,9 @@ func (d *dictionary) load(t *txn) error {
 		return err
 	}
 	for c, n := range names {
-		if n.has, err = t.readCounters(c); err != nil {
+		if err := t.tell(&n); err != nil {
 			return err
 		}
-		n.vague = false
 		names[c] = n
 	}
 	d.mu.Lock()
@@ -101,8 +101,18 @@ func (t *txn) parseName(key, value []byte) (n named, err error) {
 		n.has, n.vague = known.has, known.vague
 		return n, nil
 	}
+	return n, t.tell(&n)
+}
+
+// tell fills in what a container holds. If the counters are damaged, anything may be there: that is no reason not to
+// read the rest.
+func (t *txn) tell(n *named) (err error) {
 	n.has, err = t.readCounters(n.number)
-	return n, err
+	n.vague = errors.Is(err, blobstor.ErrCorrupt)
+	if n.vague {
+		n.has, err = unknown, nil
+	}
+	return err
 }
 
 // Settings that there is one of.

@@ -58,7 +58,7 @@ func (t *txn) find(id blobstor.ID) (n named, ok bool) {
 	} else {
 		var at int
 		if n, ok, at = t.known.get(id); ok && at != t.seenCommit() {
-			n.vague, n.has = true, Counters{Tombstones: 1, Locks: 1, Garbage: 1}
+			n.vague, n.has = true, unknown
 		}
 	}
 	if now := t.counted[n.number]; now != nil {
