@@ -276,21 +276,3 @@ func TestWritesOnDamage(t *testing.T) {
 		must(t, os.WriteFile(path, whole, 0o600))
 	}
 }
-
-// TestDamagedCounters: what a container holds is not known, but all that is in it, and all others work.
-func TestDamagedCounters(t *testing.T) {
-	w := newWorld(t, Options{NoSync: true, Ballast: -1})
-	for c := 1; c <= 2; c++ {
-		w.put(t, object(c, 1))
-		must(t, w.Put(ctx, tombstone(c, 3, 2)))
-	}
-	w.damage(t, counts, container(1).append(nil))
-	w.reopen(t)
-	w.wantState(t, object(1, 1), Available)
-	w.wantState(t, object(1, 2), Buried)
-	_, err := w.Counters(ctx, id(1))
-	wantIs(t, err, blobstor.ErrCorrupt)
-	wantIs(t, w.Put(ctx, Record{Address: object(1, 9)}), blobstor.ErrCorrupt)
-	w.put(t, object(2, 9))
-	wantIs(t, w.Check(ctx), blobstor.ErrCorrupt)
-}
