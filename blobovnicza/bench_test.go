@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +20,13 @@ import (
 //	go test -run - -bench Iterate -benchtime 5x -count 5 ./blobovnicza
 //	go test -run - -bench Delete -benchtime 10000x -count 5 ./blobovnicza
 
-// storeSize is how many blobs of 4 KiB the reading benchmarks work on.
-const storeSize = 100_000
+// storeSize is how many blobs of 4 KiB the reading benchmarks work on, GRANARY_PRESENT if that is set.
+var storeSize = max(100_000, present())
+
+func present() int {
+	n, _ := strconv.Atoi(os.Getenv("GRANARY_PRESENT")) // 0 if there is none
+	return n
+}
 
 // blobAt picks the n-th blob to read: a stride that shares no factor with storeSize.
 func blobAt(n int) int { return n * 7919 % storeSize }

@@ -123,15 +123,22 @@ type onCompressed struct {
 }
 
 func TestCompressConformance(t *testing.T) {
-	for _, o := range []blobstor.CompressOptions{
+	options := []blobstor.CompressOptions{
 		{Level: -1}, {Level: 1, BlockSize: 4 << 10}, {}, {Level: 7, BlockSize: 1 << 20}, {Level: 22}, {MaxSize: 50_000},
-	} {
+	}
+	if testing.Short() {
+		options = options[1:3]
+	}
+	for _, o := range options {
 		t.Run(fmt.Sprintf("level=%d block=%d max=%d", o.Level, o.BlockSize, o.MaxSize), func(t *testing.T) {
 			t.Parallel()
 			storagetest.Test(t, compressHarness(o, storagetest.MemoryHarness(0)))
 		})
 	}
 	t.Run("router", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("the router and what is below it are tested alone")
+		}
 		t.Parallel()
 		for _, hide := range []bool{false, true} {
 			storagetest.Test(t, compressHarness(blobstor.CompressOptions{BlockSize: 4 << 10}, harness(0, hide, func() []blobstor.Route {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,11 @@ func TestEpochEdges(t *testing.T) {
 		for _, f := range page {
 			got = append(got, int(f.Address.Object[3]))
 			w.wantState(t, f.Address, Expired)
+		}
+		for n := 1; n <= 4; n++ {
+			if s := w.state(t, object(1, n)); (s.State == Available) == slices.Contains(at.expired, n) {
+				t.Errorf("epoch %d: object %d is %+v", at.epoch, n, s)
+			}
 		}
 		if !reflect.DeepEqual(got, at.expired) {
 			t.Errorf("epoch %d: %v, want %v", at.epoch, got, at.expired)

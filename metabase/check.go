@@ -173,7 +173,11 @@ func (a *audit) strays(class byte, names map[container]named) {
 		if _, ok := names[n]; !ok {
 			a.bad("%s of container %d, which nobody knows", classNames[class], n)
 		}
-		more = c.seek(following(n.append([]byte{class})))
+		next := following(n.append([]byte{class}))
+		if more = c.seek(next); more && bytes.Compare(c.full, next) < 0 {
+			a.bad("%s %x is out of order", classNames[class], c.key)
+			return
+		}
 	}
 }
 
@@ -239,6 +243,10 @@ func (db *DB) Compact(ctx context.Context) error {
 	if err == nil {
 		err = db.file.Compact(ctx)
 		db.leave()
+	}
+	if err == nil {
+		// Commits are counted anew, and until the next one the dictionary would not say what to look for.
+		_ = db.do(ctx, 0, step{frees: true, plan: func(*txn) error { return nil }})
 	}
 	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
 }

@@ -63,6 +63,7 @@ func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
 
 func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 	t := txn{db: db, known: &db.dict}
+	at := 0
 	pressed := db.file.Pressed()
 	err := db.file.Update(func(tx *bolt.Tx) error {
 		t.tx = tx
@@ -79,7 +80,9 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 		}
 		err := t.flush()
 		db.watched("commit", tx)
-		if err == nil && !t.wrote {
+		if at = t.seenCommit(); t.wrote {
+			at++
+		} else if err == nil {
 			err = errUnchanged
 		}
 		return err
@@ -91,7 +94,7 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 	case err != nil && err != errUnchanged: //nolint:errorlint // it comes back as it is
 		return err
 	}
-	db.dict.publish(&t)
+	db.dict.publish(&t, at)
 	return nil
 }
 

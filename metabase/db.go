@@ -3,7 +3,6 @@ package metabase
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync"
@@ -108,43 +107,10 @@ func open(dir string, opts *Options) (*DB, error) {
 	}
 	db := &DB{opts: *opts, file: file, readOnly: opts.ReadOnly}
 	db.committer = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, db.commit, nil)
-	if err := db.start(); err != nil {
+	if err := db.start(migrations, version); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return db, nil
-}
-
-// version is that of the layout of keys and values.
-const version = 1
-
-// start reads what is kept in memory, and writes the version into a new file.
-func (db *DB) start() error {
-	var found []byte
-	err := db.file.View(func(tx *bolt.Tx) (err error) {
-		t := txn{db: db, tx: tx, known: &db.dict}
-		if found, err = t.get(settings, keyVersion); err == nil {
-			found = append([]byte(nil), found...)
-			err = db.dict.load(&t)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case len(found) == 0 && !db.opts.ReadOnly && len(db.dict.of) == 0:
-		return db.file.Update(db.initialize)
-	case len(found) != 1 || found[0] != version:
-		return fmt.Errorf("%w: metabase of version %x, this is %d", blobstor.ErrLayout, found, version)
-	}
-	return nil
-}
-
-// initialize writes what an empty database has.
-func (db *DB) initialize(tx *bolt.Tx) error {
-	t := txn{db: db, tx: tx, known: &db.dict}
-	t.put(settings, keyVersion, func(b []byte) []byte { return append(b, version) })
-	t.apply()
-	return t.err
 }
 
 func (db *DB) epoch() uint64 {

@@ -2,6 +2,7 @@ package metabase
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -13,23 +14,26 @@ type dictionary struct {
 	mu  sync.RWMutex
 	of  map[blobstor.ID]*named
 	has map[container]*named
+	at  int // the commit that left them
 
 	doubtful atomic.Bool // a commit may or may not have changed the file; the next one reads it first
 }
 
-func (d *dictionary) get(id blobstor.ID) (named, bool) {
+// get returns an entry and the commit that left it.
+func (d *dictionary) get(id blobstor.ID) (n named, ok bool, at int) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if n := d.of[id]; n != nil {
-		return *n, true
+		return *n, true, d.at
 	}
-	return named{}, false
+	return named{}, false, d.at
 }
 
 // publish takes over what a transaction changed. Whoever waits for the commit is woken after that.
-func (d *dictionary) publish(t *txn) {
+func (d *dictionary) publish(t *txn, at int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.at = at
 	for id, n := range t.dict {
 		d.set(id, n)
 	}
@@ -49,7 +53,9 @@ func (d *dictionary) set(id blobstor.ID, n named) {
 	d.of[id], d.has[n.number] = &n, &n
 }
 
-func (d *dictionary) clear() { d.of, d.has = map[blobstor.ID]*named{}, map[container]*named{} }
+func (d *dictionary) clear() {
+	d.of, d.has, d.at = map[blobstor.ID]*named{}, map[container]*named{}, -1
+}
 
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
@@ -58,7 +64,7 @@ func (d *dictionary) load(t *txn) error {
 		return err
 	}
 	for c, n := range names {
-		if n.has, err = t.readCounters(c); err != nil {
+		if err := t.tell(&n); err != nil {
 			return err
 		}
 		names[c] = n
@@ -66,6 +72,7 @@ func (d *dictionary) load(t *txn) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.clear()
+	d.at = t.seenCommit()
 	for _, n := range names {
 		d.set(n.id, n)
 	}
@@ -91,11 +98,21 @@ func (t *txn) parseName(key, value []byte) (n named, err error) {
 	}
 	n = named{id: lastID(key), number: containerOf(value), marked: value[prefix] == 1}
 	if known, ok := t.find(n.id); ok && known.number == n.number {
-		n.has = known.has
+		n.has, n.vague = known.has, known.vague
 		return n, nil
 	}
+	return n, t.tell(&n)
+}
+
+// tell fills in what a container holds. If the counters are damaged, anything may be there: that is no reason not to
+// read the rest.
+func (t *txn) tell(n *named) (err error) {
 	n.has, err = t.readCounters(n.number)
-	return n, err
+	n.vague = errors.Is(err, blobstor.ErrCorrupt)
+	if n.vague {
+		n.has, err = unknown, nil
+	}
+	return err
 }
 
 // Settings that there is one of.
@@ -161,10 +178,12 @@ func (db *DB) Containers(ctx context.Context) (ids []blobstor.ID, err error) {
 
 // Counters returns what a container holds; of one that is not known, nothing.
 func (db *DB) Counters(ctx context.Context, id blobstor.ID) (c Counters, err error) {
-	err = db.view(ctx, "counters", blobstor.Address{Container: id}, func(t *txn) error {
-		n, _ := t.find(id)
-		c = n.has
-		return nil
+	err = db.view(ctx, "counters", blobstor.Address{Container: id}, func(t *txn) (err error) {
+		n, ok := t.find(id)
+		if c = n.has; ok && n.vague {
+			c, err = t.readCounters(n.number)
+		}
+		return err
 	})
 	return c, err
 }

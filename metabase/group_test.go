@@ -118,9 +118,9 @@ func TestRefusedFirst(t *testing.T) {
 	w, _ := gated(t)
 	es := []Entry{
 		{Records: []Record{{Address: object(1, 1), Expires: 1}}},
-		{Records: []Record{{Address: object(1, 2), Size: 10}}},
-		{},
 		{Records: []Record{{Address: object(2, 2), Size: 20}}},
+		{},
+		{Records: []Record{{Address: object(1, 2), Size: 10}}},
 	}
 	wantIs(t, w.PutBatch(ctx, es), ErrExpired)
 	wantIs(t, es[0].Err, ErrExpired)

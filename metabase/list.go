@@ -20,17 +20,31 @@ func (p *packed) found(keys []string) (Found, error) {
 	if len(keys) == 0 {
 		return f, nil
 	}
-	f.Values = make([]string, len(keys))
-	have := make([]bool, len(keys))
+	parts := append(make([][]byte, 0, 16), make([][]byte, len(keys))...)
+	n := 0
 	err := p.each(func(_ Mode, key, value []byte) bool {
 		for i, k := range keys {
-			if !have[i] && string(key) == k {
-				f.Values[i], have[i] = string(value), true
+			if parts[i] == nil && string(key) == k {
+				parts[i], n = value, n+len(value)
 			}
 		}
 		return true
 	})
+	f.Values = join(parts, n)
 	return f, err
+}
+
+// join copies parts of n bytes in all to strings, with one allocation for all of them.
+func join(parts [][]byte, n int) []string {
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	text, values := string(b), make([]string, len(parts))
+	for i, p := range parts {
+		values[i], text = text[:len(p)], text[len(p):]
+	}
+	return values
 }
 
 // maxPage is the most that one call returns, so that no read transaction lasts long.
@@ -38,7 +52,9 @@ const maxPage = 10_000
 
 // List returns the objects that have a blob here and can be read, in the order of container and object, from behind an
 // address, zero for the beginning, and at most limit of them; fewer only at the end. The address need not be of an
-// object that is stored. A page is one transaction of at most 10,000 objects, and is the caller's.
+// object that is stored. A page is one transaction of at most 10,000 objects, and is the caller's. An object that cannot
+// be read ends it with an error that has its address: what came before is returned too, and the next page may begin
+// behind that address.
 func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys ...string) (page []Found, err error) {
 	limit = min(limit, maxPage)
 	err = db.view(ctx, "list", blobstor.Address{}, func(t *txn) error {
@@ -68,23 +84,34 @@ func (t *txn) list(n named, after *blobstor.ID, page []Found, limit int, keys []
 	if after != nil {
 		from = append(appendRecKey(nil, n.number, after), 0)
 	}
-	err := t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
-		v := verdict{stored: true}
-		var err error
-		if v.packed, err = parseRecord(blobstor.Address{Container: n.id, Object: lastID(key)}, value); err != nil {
-			return false, err
+	c := t.cursor(recs, from, all)
+	for len(page) < limit && c.next() {
+		addr := blobstor.Address{Container: n.id, Object: lastID(c.key)}
+		v, err := t.listed(n, addr, &c)
+		if err == nil && v.state == Available && !v.head.Virtual {
+			var f Found
+			if f, err = v.found(keys); err == nil {
+				page = append(page, f)
+			}
 		}
-		if v.head.Virtual {
-			return true, nil
+		if err != nil {
+			return page, blobstor.Wrap("list", addr, "", err)
 		}
-		if err := t.judgeRecord(n, &v, deepest); err != nil || v.state != Available {
-			return true, err
-		}
-		f, err := v.found(keys)
-		page = append(page, f)
-		return len(page) < limit, err
-	})
-	return page, err
+	}
+	return page, nil
+}
+
+// listed decides about the object whose record the cursor is at.
+func (t *txn) listed(n named, addr blobstor.Address, c *cursor) (v verdict, err error) {
+	value, err := unseal(c.full, c.value)
+	if err == nil {
+		v.stored = true
+		v.packed, err = parseRecord(addr, value)
+	}
+	if err == nil {
+		err = t.judgeRecord(n, &v, deepest)
+	}
+	return v, err
 }
 
 // Expired returns objects whose last epoch is over and that nothing holds, at most limit of them, those first that

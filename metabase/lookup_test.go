@@ -137,7 +137,7 @@ func TestCursors(t *testing.T) {
 		{"exists not", func(w *world) error { _, err := w.Exists(ctx, object(1, 99)); return err }, "exists", costBucket + costRecord},
 		{"exists in no container", func(w *world) error { _, err := w.Exists(ctx, object(9, 99)); return err }, "exists", 0},
 		{"status", func(w *world) error { _, err := w.Status(ctx, object(1, 1)); return err }, "status", costBucket + costRecord + 1},
-		{"counters", func(w *world) error { _, err := w.Counters(ctx, id(1)); return err }, "counters", 0},
+		{"counters", func(w *world) error { _, err := w.Counters(ctx, id(1)); return err }, "counters", costBucket},
 		{"list", func(w *world) error { _, err := w.List(ctx, blobstor.Address{}, 2); return err }, "list", costBucket + 2 + costRecord},
 		{"search", func(w *world) error {
 			_, err := w.Search(ctx, Query{Container: id(1), Filters: []Filter{{"a", EQ, "1"}}})

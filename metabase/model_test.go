@@ -190,8 +190,12 @@ func (m *model) put(recs []Record, force bool) error {
 		}
 	}
 	m.of[id] = c
+	own := map[blobstor.ID]bool{}
 	for i := range recs {
-		c.record(&recs[len(recs)-1-i])
+		own[recs[i].Address.Object] = true
+	}
+	for i := range recs {
+		c.record(&recs[len(recs)-1-i], own)
 	}
 	return nil
 }
@@ -227,8 +231,8 @@ func (m *model) refuse(c *contents, r, old *Record) error {
 	return nil
 }
 
-// record takes a record over.
-func (c *contents) record(r *Record) {
+// record takes a record over. The records of its entry decide about their marks themselves.
+func (c *contents) record(r *Record, entry map[blobstor.ID]bool) {
 	id := r.Address.Object
 	old := c.recs[id]
 	if old != nil && r.Virtual {
@@ -244,26 +248,25 @@ func (c *contents) record(r *Record) {
 	delete(c.marks, id)
 	above := c.going(id, r, false) != 0
 	if above || c.tombstone(id) != nil {
-		c.markAll(Garbage, id)
+		c.setMark(id, Garbage)
+		c.markBelow(Garbage, id, entry)
 	}
 	if above && r.Chain != "" {
 		for _, m := range c.ids() {
 			if c.recs[m].Chain == r.Chain {
-				c.markAll(Garbage, m)
+				c.markBelow(Garbage, m, entry)
 			}
 		}
 	}
 	if r.Kind == Tombstone && (old == nil || mark != None) {
-		c.markBelow(Garbage, r.Target, id)
+		c.markBelow(Garbage, r.Target, entry)
 	}
 }
 
-func (c *contents) markAll(m Mark, id blobstor.ID) { c.markBelow(m, id, blobstor.ID{}) }
-
-// markBelow marks an object and all parts of it, without one.
-func (c *contents) markBelow(m Mark, id, without blobstor.ID) {
+// markBelow marks an object and all parts of it, without some.
+func (c *contents) markBelow(m Mark, id blobstor.ID, without map[blobstor.ID]bool) {
 	for id := range c.below(id) {
-		if id != without {
+		if !without[id] {
 			c.setMark(id, m)
 		}
 	}
@@ -296,7 +299,7 @@ func (m *model) mark(addr blobstor.Address, to Mark) error {
 		}
 	}
 	back := c.revived(addr.Object, to)
-	c.markAll(to, addr.Object)
+	c.markBelow(to, addr.Object, nil)
 	for id := range c.below(addr.Object) {
 		for _, by := range c.related(Tombstone, id) {
 			if to == None {
@@ -305,7 +308,7 @@ func (m *model) mark(addr blobstor.Address, to Mark) error {
 		}
 	}
 	for _, r := range back {
-		c.markBelow(Garbage, r.Target, r.Address.Object)
+		c.markBelow(Garbage, r.Target, map[blobstor.ID]bool{r.Address.Object: true})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package metabase
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
 )
 
 // number is an integer from -(2^256-1) to 2^256-1 in the order of its bytes: a sign, 1 unless it is negative, and
@@ -89,3 +90,18 @@ var (
 	least = makeNumber([4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}, true)
 	most  = makeNumber([4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}, false)
 )
+
+// splitNumber returns the sign and the digits without leading zeros of a text that may be a number. Texts that are the
+// same number are split into the same.
+func splitNumber(s string) (negative bool, digits string) {
+	digits = s
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		negative, digits = s[0] == '-', s[1:]
+	}
+	if trimmed := strings.TrimLeft(digits, "0"); trimmed != digits && trimmed == "" {
+		return false, "0"
+	} else if trimmed != "" {
+		digits = trimmed
+	}
+	return negative, digits
+}

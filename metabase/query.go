@@ -10,6 +10,7 @@ import (
 // Op compares an attribute with the value of a filter.
 type Op uint8
 
+// How an attribute may compare.
 const (
 	EQ     Op = iota // the same bytes
 	NE               // the object has the attribute, with another value

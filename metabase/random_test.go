@@ -43,8 +43,7 @@ func TestRandom(t *testing.T) {
 		runs, steps = 2, 200
 	}
 	for name, make := range map[string]func(rng *rand.Rand) policy{"plain": newPlain, "s3": newS3} {
-		for range runs {
-			seed := rand.Uint64()
+		for seed := range uint64(runs) {
 			if n, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64); err == nil {
 				seed = n
 			}

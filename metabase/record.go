@@ -10,6 +10,7 @@ import (
 // Kind is what an object is to the others.
 type Kind uint8
 
+// The kinds of objects.
 const (
 	Regular   Kind = iota
 	Tombstone      // buries its target
@@ -31,6 +32,7 @@ func (k Kind) String() string {
 // Mode says how an attribute is searched.
 type Mode uint8
 
+// The modes of attributes.
 const (
 	Auto   Mode = iota // as text, and as a number if it is a decimal one
 	Opaque             // as bytes, never as a number
@@ -125,9 +127,16 @@ func (r *Record) validate() error {
 func (r *Record) indexed(i int) (text, number bool) {
 	a := &r.Attrs[i]
 	text, number = a.Mode != Stored, a.Mode == Auto
+	negative, digits := splitNumber(a.Value)
 	for k := range i {
-		if b := &r.Attrs[k]; b.Mode != Stored && b.Key == a.Key && b.Value == a.Value {
-			text, number = false, number && b.Mode != Auto
+		b := &r.Attrs[k]
+		if b.Mode == Stored || b.Key != a.Key {
+			continue
+		}
+		text = text && b.Value != a.Value
+		if number && b.Mode == Auto {
+			n, d := splitNumber(b.Value)
+			number = n != negative || d != digits
 		}
 	}
 	return text, number

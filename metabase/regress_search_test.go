@@ -121,6 +121,12 @@ var searchRegressions = map[string]func(t *testing.T, w *world){
 			wantIs(t, err, ErrQuery)
 		}
 	},
+	"42 numbers and texts are asked for at once": func(t *testing.T, w *world) {
+		w.put(t, object(1, 1), "n", "007")
+		w.wantFound(t, where("n", GE, "1").and("n", EQ, "007"), 1)
+		w.wantFound(t, where("n", EQ, "007").and("n", LE, "7"), 1)
+		w.wantFound(t, where("n", GE, "1").and("n", Prefix, "7"))
+	},
 	"43 bytes come back as they were": func(t *testing.T, w *world) {
 		w.put(t, object(1, 1), "sum", "\xff\x00\xfe")
 		q := where("sum", Prefix, "\xff")

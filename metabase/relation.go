@@ -11,7 +11,7 @@ func (t *txn) parentOf(c container, r *Record) (parent blobstor.ID, err error) {
 	if !r.Parent.IsZero() || r.Chain == "" {
 		return r.Parent, nil
 	}
-	err = t.scan(rels, appendChain(nil, c, r.Chain), func(key, value []byte) (bool, error) {
+	err = t.scan(rels, appendChain(nil, c, r.Chain), func(_, value []byte) (bool, error) {
 		if len(value) == idSize { // this one names it
 			copy(parent[:], value)
 		}

@@ -24,7 +24,8 @@ type Match struct {
 
 // Search returns a page of the objects that match a query. A query that makes no sense is [ErrQuery]; one that nothing
 // can match is an empty page. When [Options.ScanLimit] objects were looked at, it returns what it found until then,
-// which may be nothing, and More. The page is the caller's, and one transaction.
+// which may be nothing, and More. An object that cannot be read ends the page with an error that has its address: what
+// came before is returned too, with More, and Next goes on behind it. The page is the caller's, and one transaction.
 func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 	p, err := q.check()
 	if err != nil {
@@ -77,16 +78,19 @@ func (s *search) byID() error {
 	})
 }
 
+// keyRoom is enough for most keys.
+const keyRoom = 128
+
 // byText looks at the entries of the first filter's attribute that the filter allows.
 func (s *search) byText() error {
 	f := &s.Filters[0]
-	all := appendAttr(nil, s.n.number, asText, f.Key)
+	all := appendAttr(make([]byte, 0, keyRoom), s.n.number, asText, f.Key)
 	within := all
 	switch f.Op {
 	case EQ:
-		within = appendTerminated(slices.Clip(all), f.Value)
+		within = appendTerminated(all, f.Value) // all stays as it is, for it only grows
 	case Prefix:
-		within = appendEscaped(slices.Clip(all), f.Value)
+		within = appendEscaped(all, f.Value)
 	}
 	from := within
 	if s.After != (Position{}) {
@@ -135,7 +139,7 @@ func (s *search) textUntil(from, within, until []byte, skip int) error {
 
 // byNumber looks at the entries of a range of numbers.
 func (s *search) byNumber() error {
-	all := appendAttr(nil, s.n.number, asNumber, s.Filters[0].Key)
+	all := appendAttr(make([]byte, 0, keyRoom), s.n.number, asNumber, s.Filters[0].Key)
 	from := append(slices.Clip(all), s.from[:]...)
 	if s.After != (Position{}) {
 		after := append(append(slices.Clip(all), s.after[:]...), s.After.Object[:]...)
@@ -163,22 +167,20 @@ func (s *search) look(id blobstor.ID, by, at, record []byte) (more bool, err err
 		s.page.More = true
 		return false, nil
 	}
-	s.page.Next = Position{Object: id}
+	s.page.Next = Position{Value: string(at), Object: id}
 	ok := by == nil || s.mayMeet(by)
 	var v verdict
 	if ok {
 		v, ok, err = s.record(id, by, record)
 	}
 	if err != nil {
-		return false, err
+		s.page.More = true
+		return false, blobstor.Wrap("search", blobstor.Address{Container: s.Container, Object: id}, "", err)
 	}
 	if ok && len(s.page.Found) == s.limit {
 		s.page.More = true
 		s.page.Next = s.page.Found[s.limit-1].At
 		return false, nil
-	}
-	if by != nil {
-		s.page.Next.Value = string(at)
 	}
 	if !ok {
 		return true, nil

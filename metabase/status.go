@@ -9,6 +9,7 @@ import (
 // Mark is a program's decision that an object shall go.
 type Mark uint8
 
+// The marks.
 const (
 	None      Mark = iota
 	Garbage        // it cannot be read any more, and [DB.Collect] removes it
@@ -20,6 +21,7 @@ const (
 // State says whether an object can be read.
 type State uint8
 
+// The states of objects; the greater one decides between an object and what it is a part of.
 const (
 	Missing       State = iota // not stored here
 	Available                  // also if it is marked [Redundant]
@@ -40,7 +42,7 @@ type Status struct {
 	Location blobstor.Location
 }
 
-// refusalOf returns the error that says why an object cannot be read, nil if it can.
+// refusal returns the error that says why an object cannot be read, nil if it can.
 func (s State) refusal() error {
 	switch s {
 	case Available:

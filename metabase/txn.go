@@ -12,6 +12,7 @@ type txn struct {
 	db    *DB
 	tx    *bolt.Tx
 	full  []byte      // the key that is looked for, with its class
+	room  [96]byte    // where it usually fits
 	known *dictionary // what the last commit left
 	epoch uint64      // of the operation
 
@@ -35,7 +36,8 @@ type named struct {
 	number container
 	marked bool // for removal, with all that is in it
 	gone   bool
-	has    Counters // as the last commit left them
+	has    Counters // as the commit left them that the transaction sees
+	vague  bool     // has does not tell: anything may be there
 }
 
 type change struct {
@@ -48,12 +50,16 @@ type delta struct {
 	Counters
 }
 
-// find returns the container's entry in the dictionary.
+// find returns the container's entry in the dictionary. A read transaction may see an older or newer commit than the
+// dictionary in memory, whose counters then say nothing about what need not be looked for.
 func (t *txn) find(id blobstor.ID) (n named, ok bool) {
 	if n, ok = t.dict[id]; ok {
 		ok = !n.gone
 	} else {
-		n, ok = t.known.get(id)
+		var at int
+		if n, ok, at = t.known.get(id); ok && at != t.seenCommit() {
+			n.vague, n.has = true, unknown
+		}
 	}
 	if now := t.counted[n.number]; now != nil {
 		n.has = *now
@@ -63,8 +69,20 @@ func (t *txn) find(id blobstor.ID) (n named, ok bool) {
 
 func (t *txn) bucket() *bolt.Bucket { return t.tx.Bucket(0) }
 
+// seenCommit is the number of the last commit that the transaction sees.
+func (t *txn) seenCommit() int {
+	tx := t.bucket().Tx()
+	if tx.Writable() {
+		return tx.ID() - 1
+	}
+	return tx.ID()
+}
+
 // classed returns a key as it is in the bucket, until the next call.
 func (t *txn) classed(class byte, key []byte) []byte {
+	if t.full == nil {
+		t.full = t.room[:0]
+	}
 	t.full = append(append(t.full[:0], class), key...)
 	return t.full
 }

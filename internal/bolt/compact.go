@@ -9,8 +9,12 @@ const (
 	compactFill  = 0.9     // of a page: full ones would all split at the first writes
 )
 
-// Compact writes the file anew without its free pages: see Replace.
+// Compact writes the file anew without its free pages: see Replace. It walks all pages first, as Check does, for a file
+// that lacks a part must not become one that is whole.
 func (db *DB) Compact(ctx context.Context) error {
+	if err := db.Check(ctx); err != nil {
+		return err
+	}
 	return db.Replace(ctx, func(ctx context.Context, from *Tx, to func(func(*Tx) error) error) error {
 		for i := range db.names {
 			if err := copyBucket(ctx, i, from, to); err != nil {
@@ -36,7 +40,7 @@ func copyBucket(ctx context.Context, i int, from *Tx, to func(func(*Tx) error) e
 					return corrupt("bucket %q has another inside", from.names[i])
 				}
 				if err := b.Put(k, v); err != nil {
-					return err
+					return corrupt("an entry that cannot be: %v", err)
 				}
 				n += len(k) + len(v)
 			}
