@@ -2,22 +2,34 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
 )
 
 // Search returns a page of the objects of all shards that match a query; the next one begins at its Next. A shard that
-// cannot be searched is an error: its objects would be missing.
+// cannot be searched is an error, for its objects would be missing; an object that cannot be read is passed over.
 func (n *Node) Search(ctx context.Context, q metabase.Query) (metabase.Page, error) {
 	pages := make([]metabase.Page, len(n.shards))
 	for i, s := range n.shards {
-		var err error
-		if pages[i], err = s.db.Search(ctx, q); err != nil {
-			return metabase.Page{}, s.note(err)
+		page, err := s.db.Search(ctx, q)
+		if _, one := unreadable(s.note(err)); err != nil && !one {
+			return metabase.Page{}, err
 		}
+		pages[i] = page // goes on behind the one
 	}
 	return metabase.Merge(q, pages...), nil
+}
+
+// unreadable returns the object that an error concerns alone. The fault is counted; a check of the disk is due.
+func unreadable(err error) (addr blobstor.Address, ok bool) {
+	e, ok := errors.AsType[*blobstor.Error](err)
+	if !ok || e.Address.Object.IsZero() {
+		return addr, false
+	}
+	return e.Address, true
 }
 
 // SearchAll calls Search until there is no more.
@@ -44,9 +56,9 @@ func (n *Node) List(ctx context.Context, after Address, limit int) ([]metabase.F
 	limit = min(max(limit, 0), maxList)
 	var all []metabase.Found
 	for _, s := range n.shards {
-		page, err := s.db.List(ctx, after.blob(), limit)
+		page, err := s.list(ctx, after.blob(), limit)
 		if err != nil {
-			return nil, s.note(err)
+			return nil, err
 		}
 		all = append(all, page...)
 	}
@@ -54,4 +66,14 @@ func (n *Node) List(ctx context.Context, after Address, limit int) ([]metabase.F
 	slices.SortFunc(all, func(a, b metabase.Found) int { return a.Address.Compare(b.Address) })
 	all = slices.CompactFunc(all, func(a, b metabase.Found) bool { return a.Address == b.Address })
 	return all[:min(limit, len(all))], nil
+}
+
+// list is List of one shard. It goes on behind an object that cannot be read.
+func (s *shard) list(ctx context.Context, after blobstor.Address, limit int) (all []metabase.Found, err error) {
+	for one := true; one; after, one = unreadable(err) {
+		var page []metabase.Found
+		page, err = s.db.List(ctx, after, limit-len(all))
+		all, _ = append(all, page...), s.note(err)
+	}
+	return all, err
 }

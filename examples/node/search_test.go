@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -58,4 +62,31 @@ func ExampleNode_List() {
 	// 4 objects, in order: true
 	// 4 objects, in order: true
 	// 3 objects, in order: true
+}
+
+// TestDamagedRecord: an object whose record is damaged hides no other one, and counts as a fault.
+func TestDamagedRecord(t *testing.T) {
+	dir := t.TempDir()
+	n := must(Open(true, dir))
+	for i := range 5 {
+		must(n.Put(ctx, named(fmt.Sprintf("file%d", i)), nil))
+	}
+	must(0, n.Close())
+	files := must(filepath.Glob(filepath.Join(dir, "meta", "*")))
+	for _, name := range files {
+		data := must(os.ReadFile(name))
+		data = bytes.ReplaceAll(data, []byte("FileName\x05file3"), []byte("FileName\x05file?")) // as a record has it
+		must(0, os.WriteFile(name, data, 0o600))
+	}
+	n = must(Open(false, dir))
+	defer n.Close()
+	list, err := n.List(ctx, Address{}, 100)
+	if err != nil || len(list) != 4 || n.shards[0].faults.Load() != 1 {
+		t.Errorf("list: %d, %v", len(list), err)
+	}
+	q := metabase.Query{Container: blobstor.ID(container), Filters: []metabase.Filter{{Key: "FileName", Op: metabase.Prefix}}}
+	all, err := n.SearchAll(ctx, q)
+	if err != nil || len(all) != 4 || n.shards[0].faults.Load() != 2 {
+		t.Errorf("search: %d, %v", len(all), err)
+	}
 }
