@@ -57,7 +57,7 @@ func (s *shard) openBlobs(create bool) (err error) {
 	return nil
 }
 
-// put does the two steps of a put, for an address that is locked and has no record here: the blob becomes durable, then
+// put does the two steps of a put, for an address that is locked and cannot be read here: the blob becomes durable, then
 // its record. A crash in between leaves a blob that nobody knows of.
 func (s *shard) put(ctx context.Context, recs []metabase.Record, write func() (blobstor.Location, error)) error {
 	at, err := write()
