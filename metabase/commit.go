@@ -45,6 +45,10 @@ func (db *DB) do(ctx context.Context, bytes int64, steps ...step) error {
 	if errors.Is(err, groupcommit.ErrClosed) {
 		return blobstor.ErrClosed
 	}
+	db.tellFault("commit", err)
+	for i := range steps {
+		db.tellFault("commit", steps[i].err)
+	}
 	return err
 }
 

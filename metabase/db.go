@@ -45,7 +45,7 @@ type Options struct {
 	// Logger gets what goes wrong in the background; nil is silent.
 	Logger *slog.Logger
 
-	// Hooks are called on events worth counting.
+	// Hooks are called on events worth counting: here that is Fault only, in a goroutine of its own.
 	Hooks blobstor.Hooks
 
 	// For tests.
@@ -161,7 +161,9 @@ func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn fun
 			return fn(t)
 		})
 	}
-	return blobstor.Wrap(op, addr, "", err)
+	err = blobstor.Wrap(op, addr, "", err)
+	db.tellFault(op, err)
+	return err
 }
 
 // begin returns a read transaction. Where the dictionary in memory may be wrong it has one of its own.
@@ -172,6 +174,13 @@ func (db *DB) begin(tx *bolt.Tx) (*txn, error) {
 	}
 	t.known = new(dictionary)
 	return t, t.known.load(t)
+}
+
+// tellFault tells the Fault hook of an error. It does not wait for the hook, which may want what is held here.
+func (db *DB) tellFault(op string, err error) {
+	if hook := db.opts.Hooks.Fault; hook != nil && blobstor.IsFault(err) {
+		go hook(op, err)
+	}
 }
 
 func (db *DB) watched(op string, tx *bolt.Tx) {

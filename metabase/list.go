@@ -47,16 +47,15 @@ func join(parts [][]byte, n int) []string {
 	return values
 }
 
-// maxPage is the most that one call returns, so that no read transaction lasts long.
-const maxPage = 10_000
+// MaxPage is the most objects that one call of List, Expired or Search returns, so that no read transaction lasts long.
+const MaxPage = 10_000
 
 // List returns the objects that have a blob here and can be read, in the order of container and object, from behind an
-// address, zero for the beginning, and at most limit of them; fewer only at the end. The address need not be of an
-// object that is stored. A page is one transaction of at most 10,000 objects, and is the caller's. An object that cannot
-// be read ends it with an error that has its address: what came before is returned too, and the next page may begin
-// behind that address.
+// address, zero for the beginning: at most limit of them, or [MaxPage], and fewer only at the end. The address need not
+// be of an object that is stored. A page is one transaction, and the caller's. An object that cannot be read ends it with
+// an error that has its address: what came before is returned too, and the next page may begin behind that address.
 func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys ...string) (page []Found, err error) {
-	limit = min(limit, maxPage)
+	limit = min(limit, MaxPage)
 	err = db.view(ctx, "list", blobstor.Address{}, func(t *txn) error {
 		if limit <= 0 {
 			return nil
@@ -118,7 +117,7 @@ func (t *txn) listed(n named, addr blobstor.Address, c *cursor) (v verdict, err 
 // expired first. It removes nothing. After is an object of the page before; if that is not stored any more, the pages
 // begin again, for what was returned before is gone or still to be removed.
 func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (page []Found, err error) {
-	limit = min(limit, maxPage)
+	limit = min(limit, MaxPage)
 	err = db.view(ctx, "expired", blobstor.Address{}, func(t *txn) error {
 		from, err := t.expiryOf(after)
 		if err != nil || limit <= 0 {

@@ -153,7 +153,7 @@ func (t *txn) revivable(n named, id blobstor.ID) error {
 	}
 	s, err := t.fate(n.number, &p.head)
 	if err == nil && s != Missing {
-		err = s.refusal()
+		err = s.Err()
 	}
 	return err
 }

@@ -226,7 +226,7 @@ func (m *model) refuse(c *contents, r, old *Record) error {
 	case r.Kind == Tombstone && t.Held:
 		return ErrHeld
 	case r.Kind == Lock && (t.State == Buried || t.State == Marked):
-		return t.State.refusal()
+		return t.State.Err()
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (m *model) mark(addr blobstor.Address, to Mark) error {
 	}
 	if r := c.recs[addr.Object]; to == None && r != nil {
 		if s := c.going(addr.Object, r, false); s != 0 {
-			return s.refusal()
+			return s.Err()
 		}
 	}
 	back := c.revived(addr.Object, to)

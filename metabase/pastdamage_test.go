@@ -60,3 +60,26 @@ func TestDamagedCounters(t *testing.T) {
 	w.put(t, object(2, 9))
 	wantIs(t, w.Check(ctx), blobstor.ErrCorrupt)
 }
+
+// TestFaultHook: damage is told, in reads and writes; a refusal is not.
+func TestFaultHook(t *testing.T) {
+	told := make(chan string, 10)
+	w := newWorld(t, Options{NoSync: true, Ballast: -1, Hooks: blobstor.Hooks{Fault: func(op string, err error) {
+		wantIs(t, err, blobstor.ErrCorrupt)
+		told <- op
+	}}})
+	w.put(t, object(1, 1))
+	wantIs(t, w.Put(ctx, Record{Address: object(1, 2), Expires: 1}), ErrExpired)
+	_, err := w.Get(ctx, object(1, 3))
+	wantIs(t, err, blobstor.ErrNotFound)
+	w.damage(t, recs, w.keyOf(object(1, 1)))
+	_, err = w.Get(ctx, object(1, 1))
+	wantIs(t, err, blobstor.ErrCorrupt)
+	if op := <-told; op != "get" {
+		t.Errorf("told of %q", op)
+	}
+	wantIs(t, w.Put(ctx, Record{Address: object(1, 1)}), blobstor.ErrCorrupt)
+	if op := <-told; op != "commit" {
+		t.Errorf("told of %q", op)
+	}
+}

@@ -80,7 +80,7 @@ func (q *Query) check() (*plan, error) {
 	bad := func(format string, args ...any) (*plan, error) {
 		return nil, fmt.Errorf("%w: %s", ErrQuery, fmt.Sprintf(format, args...))
 	}
-	p := &plan{Query: q, limit: min(q.Limit, maxPage)}
+	p := &plan{Query: q, limit: min(q.Limit, MaxPage)}
 	if q.Limit == 0 {
 		p.limit = defaultLimit
 	}

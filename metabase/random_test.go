@@ -227,7 +227,7 @@ func (r *run) compare() {
 func (r *run) get(addr blobstor.Address) {
 	got, err := r.w.Get(ctx, addr)
 	s := r.m.statusOf(addr)
-	r.same(err, s.State.refusal())
+	r.same(err, s.State.Err())
 	if err == nil && !reflect.DeepEqual(got, *r.m.of[addr.Container].recs[addr.Object]) {
 		r.Errorf("got %+v", got)
 	}

@@ -95,6 +95,12 @@ var (
 	ErrPressed   error = &refusal{"only removals are taken until there is room", blobstor.ErrNoSpace}
 )
 
+// IsRefusal reports whether an error says that a record, mark or query was refused, and nothing was written for it.
+func IsRefusal(err error) bool {
+	_, ok := errors.AsType[*refusal](err)
+	return ok
+}
+
 // validate refuses what could not be stored or has no meaning.
 func (r *Record) validate() error {
 	var errs []error

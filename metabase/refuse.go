@@ -55,7 +55,7 @@ func (t *txn) refuse(n named, r *Record, c *candidate) error {
 	case r.Kind == Tombstone && target.held:
 		return ErrHeld
 	case r.Kind == Lock && (target.state == Buried || target.state == Marked):
-		return target.state.refusal()
+		return target.state.Err()
 	}
 	return nil
 }

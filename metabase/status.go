@@ -42,8 +42,8 @@ type Status struct {
 	Location blobstor.Location
 }
 
-// refusal returns the error that says why an object cannot be read, nil if it can.
-func (s State) refusal() error {
+// Err returns the error that says why an object in this state cannot be read, nil if it can.
+func (s State) Err() error {
 	switch s {
 	case Available:
 		return nil
@@ -259,7 +259,7 @@ func (t *txn) readable(addr blobstor.Address) (v verdict, err error) {
 		return v, blobstor.ErrNotFound
 	}
 	if v, err = t.judge(n, addr); err == nil {
-		err = v.state.refusal()
+		err = v.state.Err()
 	}
 	return v, err
 }
