@@ -202,7 +202,7 @@ func (c *Compressed) putStream(ctx context.Context, addr Address, data []byte) (
 func (c *Compressed) Get(ctx context.Context, addr Address, at Location, dst []byte) ([]byte, error) {
 	w := c.codec.takeSpace()
 	defer c.codec.giveSpace(w)
-	f, err := c.open(ctx, addr, at, w)
+	f, err := c.open(ctx, addr, at, c.frameSize(), w)
 	if err == nil && f.size > int64(math.MaxInt-len(dst)) {
 		err = ErrTooLarge // for the memory of a 32-bit system
 	}
@@ -220,11 +220,15 @@ func (c *Compressed) Get(ctx context.Context, addr Address, at Location, dst []b
 	return out, nil
 }
 
+// rangeFirst is how much of a frame is read to learn about it: all of a small one, and little of one of which only a
+// range is wanted.
+const rangeFirst = 4 << 10
+
 // ReadRange decodes the blocks that the range touches.
 func (c *Compressed) ReadRange(ctx context.Context, addr Address, at Location, p []byte, off int64) (int, int64, error) {
 	w := c.codec.takeSpace()
 	defer c.codec.giveSpace(w)
-	f, err := c.open(ctx, addr, at, w)
+	f, err := c.open(ctx, addr, at, rangeFirst, w)
 	if err != nil {
 		return 0, 0, c.report("read range", addr, at, err)
 	}

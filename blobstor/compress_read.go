@@ -16,14 +16,19 @@ type frame struct {
 	whole []byte // if it is in memory
 }
 
-// open reads what of a frame lies around the blocks; a small frame it reads whole, in one call. Until w is given
-// back, the frame may use it.
-func (c *Compressed) open(ctx context.Context, addr Address, at Location, w *workspace) (f frame, err error) {
+// open reads what of a frame lies around the blocks; a frame of one block it reads whole, in one call if that is not
+// longer than the first bytes asked for. Until w is given back, the frame may use it.
+func (c *Compressed) open(ctx context.Context, addr Address, at Location, first int, w *workspace) (f frame, err error) {
 	if err := c.check(ctx); err != nil {
 		return f, err
 	}
-	w.frame = room(w.frame, c.codec.blockSize()+frameEntry+frameFooter)
-	n, stored, err := ReadRange(ctx, c.s, addr, at, w.frame, 0)
+	w.frame = room(w.frame, c.frameSize())
+	n, stored, err := ReadRange(ctx, c.s, addr, at, w.frame[:min(first, len(w.frame))], 0)
+	if err == nil && int64(n) < stored && stored <= int64(len(w.frame)) {
+		var more int
+		more, _, err = ReadRange(ctx, c.s, addr, at, w.frame[n:stored], int64(n))
+		n += more
+	}
 	if err != nil {
 		return f, err
 	}
@@ -33,6 +38,9 @@ func (c *Compressed) open(ctx context.Context, addr Address, at Location, w *wor
 	}
 	return c.openTail(&rangeSource{ctx, c.s, addr, at}, stored, &w.tail)
 }
+
+// frameSize is the most that the frame of a blob of one block takes.
+func (c *Compressed) frameSize() int { return c.codec.blockSize() + frameEntry + frameFooter }
 
 // usualTail holds the index of a blob of 32 MiB in blocks of the usual size.
 const usualTail = 4 << 10
