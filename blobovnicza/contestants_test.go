@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -47,6 +48,7 @@ func openGranary(b *testing.B, dir string, shape [2]int) engine {
 	if n := present(); n > 0 {
 		const others = 1 << 30 // what is put has lesser numbers
 		fill(b, dir, Options{Create: true, NoSync: true, Width: shape[0], Depth: shape[1]}, others, others+n, dataOf(2, 4096))
+		_ = exec.Command("sync").Run() // or the disk would still be busy with it
 	}
 	s, err := Open(dir, &Options{Create: true, Width: shape[0], Depth: shape[1]})
 	check(b, err)

@@ -75,9 +75,14 @@ func (c *codec) restore(p, stored []byte, i int64, x frameIndex) error {
 	if checksum(stored) != x.storedCRC(i) {
 		return corruptFrame("damaged block %d", i)
 	}
-	if len(stored) == len(p) {
+	if len(stored) == len(p) { // it is the content, and so is its checksum
+		if x.storedCRC(i) != x.rawCRC(i) {
+			return corruptFrame("block %d with two checksums", i)
+		}
 		copy(p, stored)
-	} else if out, err := c.dec.DecodeAll(stored, p[:0:len(p)]); err != nil || len(out) != len(p) {
+		return nil
+	}
+	if out, err := c.dec.DecodeAll(stored, p[:0:len(p)]); err != nil || len(out) != len(p) {
 		return corruptFrame("block %d decodes to %d of %d bytes: %v", i, len(out), len(p), err)
 	}
 	if checksum(p) != x.rawCRC(i) {
