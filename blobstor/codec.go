@@ -75,10 +75,7 @@ func (c *codec) restore(p, stored []byte, i int64, x frameIndex) error {
 	if checksum(stored) != x.storedCRC(i) {
 		return corruptFrame("damaged block %d", i)
 	}
-	if len(stored) == len(p) { // it is the content, and so is its checksum
-		if x.storedCRC(i) != x.rawCRC(i) {
-			return corruptFrame("block %d with two checksums", i)
-		}
+	if len(stored) == len(p) { // it is the content
 		copy(p, stored)
 		return nil
 	}

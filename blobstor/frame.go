@@ -111,15 +111,20 @@ func (x frameIndex) end(i int64) int64 {
 func (x frameIndex) storedCRC(i int64) uint32 { return binary.BigEndian.Uint32(x[i*frameEntry+8:]) }
 func (x frameIndex) rawCRC(i int64) uint32    { return binary.BigEndian.Uint32(x[i*frameEntry+12:]) }
 
-// check verifies the index: from here on every block lies inside the frame and none is longer than its content.
+// check verifies the index: from here on every block lies inside the frame, none is longer than its content, and one
+// that is its content has the checksum of that.
 func (x frameIndex) check(s *frameShape) error {
 	if checksum(x) != s.indexCRC {
 		return corruptFrame("damaged index")
 	}
 	n := s.blocks()
 	for i := range n {
-		if length := x.end(i) - x.end(i-1); length <= 0 || length > int64(s.rawLen(i)) {
+		length, raw := x.end(i)-x.end(i-1), int64(s.rawLen(i))
+		if length <= 0 || length > raw {
 			return corruptFrame("block %d of %d bytes", i, length)
+		}
+		if length == raw && x.storedCRC(i) != x.rawCRC(i) {
+			return corruptFrame("block %d with two checksums", i)
 		}
 	}
 	if x.end(n-1) != s.indexAt {

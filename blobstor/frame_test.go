@@ -52,6 +52,7 @@ func readFrame(t testing.TB, frame, want []byte, limit int64) bool {
 		}
 	}
 	got, err := c.Get(context.Background(), Address{}, "", nil)
+	gets := err == nil
 	see("Get", got, want, err)
 	if want == nil {
 		want = got
@@ -74,11 +75,17 @@ func readFrame(t testing.TB, frame, want []byte, limit int64) bool {
 		defer r.Close()
 		got, err := io.ReadAll(r)
 		see("Read", got, want, err)
+		if gets != (err == nil) {
+			t.Fatalf("Get: %v, but reading all of it: %v", gets, err)
+		}
 		var b bytes.Buffer
 		_, err = r.Seek(0, io.SeekStart)
 		see("Seek", nil, nil, err)
 		_, err = r.WriteTo(&b)
 		see("WriteTo", b.Bytes(), want, err)
+		if gets != (err == nil) {
+			t.Fatalf("Get: %v, but writing all of it: %v", gets, err)
+		}
 	}
 	return whole
 }
@@ -182,6 +189,7 @@ func TestForgedFrames(t *testing.T) {
 		"block that is empty":         end(0, 0),
 		"end that is negative":        end(2, 1<<63),
 		"last block too short":        end(2, 200),
+		"raw block of two checksums":  func(_, index []byte) { index[2*frameEntry+8] ^= 1 },
 		"blocks of other sizes":       set(6, minBlockLog+1),
 		"no block size":               set(6, 0),
 		"a huge block size":           set(6, 63),
@@ -195,6 +203,10 @@ func TestForgedFrames(t *testing.T) {
 				t.Error("it was read")
 			}
 		})
+	}
+	raw := forge(frameOf(t, hardToPack(8192)), func(_, index []byte) { index[8] ^= 1 })
+	if readFrame(t, raw, nil, 1<<20) {
+		t.Error("a raw frame with two checksums of a block was read")
 	}
 }
 
