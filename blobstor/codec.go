@@ -51,8 +51,8 @@ func (c *codec) pack(dst, raw []byte) ([]byte, bool) {
 	return out, true
 }
 
-// promising reports whether one of the blob's blocks is.
-func (c *codec) promising(data []byte) bool {
+// packsSome reports whether one of the blob's blocks is worth a trial.
+func (c *codec) packsSome(data []byte) bool {
 	if c.off {
 		return false
 	}
@@ -147,10 +147,9 @@ func (c *codec) takeSpace() *workspace {
 
 func (c *codec) giveSpace(w *workspace) {
 	w.no = -1
-	if cap(w.frame) > keptSpace {
-		w.frame = nil
+	if max(cap(w.frame), cap(w.index), cap(w.tail)) <= keptSpace { // the others are of a few blocks
+		c.spaces.Put(w)
 	}
-	c.spaces.Put(w)
 }
 
 // room returns b with a length of n, and of more capacity if it has too little. Its content is lost.

@@ -92,7 +92,8 @@ var (
 // as long as level, block size and release are the same.
 //
 // Memory: a Put holds the compressed blob, or a few blocks if nothing of it was compressed and s has streams; a batch
-// holds those of all items, a Get nothing but the result, and a Reader or Writer a few blocks. A Put of an address that is stored compresses all the same.
+// holds those of all items, a Get nothing but the result, and a Reader or Writer a few blocks. A Put of an address that
+// is stored compresses all the same.
 //
 // Format. A frame is what s stores as a blob; integers are big-endian, checksums are CRC-32C.
 //
@@ -164,7 +165,7 @@ func (c *Compressed) Put(ctx context.Context, addr Address, data []byte) (Locati
 	if err := c.admit(ctx, int64(len(data))); err != nil {
 		return "", Wrap("put", addr, "", err)
 	}
-	if c.streams && len(data) >= streamedSize && !c.codec.promising(data) {
+	if c.streams && len(data) >= streamedSize && !c.codec.packsSome(data) {
 		at, err := c.putStream(ctx, addr, data)
 		if !errors.Is(err, ErrNoSpace) {
 			return at, err
@@ -186,16 +187,18 @@ func (c *Compressed) Put(ctx context.Context, addr Address, data []byte) (Locati
 const streamedSize = 1 << 20 // 1 MiB
 
 // putStream stores a blob of which no block becomes shorter.
-func (c *Compressed) putStream(ctx context.Context, addr Address, data []byte) (Location, error) {
+func (c *Compressed) putStream(ctx context.Context, addr Address, data []byte) (at Location, err error) {
 	w, err := c.newWriter(ctx, int64(len(data)), c.codec.rawFrame(int64(len(data))))
-	if err != nil {
-		return "", err
+	if err == nil {
+		defer w.Close()
+		if _, err = w.Write(data); err == nil {
+			at, err = w.Commit(addr)
+		}
 	}
-	defer w.Close()
-	if _, err := w.Write(data); err != nil {
-		return "", err
+	if e, ok := errors.AsType[*Error](err); ok {
+		err = Wrap("put", addr, "", e.Err) // a stream's Write did not know the address
 	}
-	return w.Commit(addr)
+	return at, err
 }
 
 // Get appends the blob to dst.

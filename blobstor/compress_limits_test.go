@@ -2,6 +2,8 @@ package blobstor_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"runtime"
@@ -108,4 +110,72 @@ func TestCompressStreamsInLittleMemory(t *testing.T) {
 			peak()
 		}
 	}
+}
+
+// counting counts how blobs come to a storage with streams, whose writers may have no room.
+type counting struct {
+	*storagetest.Memory
+	puts, streams int
+	full          bool
+}
+
+func (c *counting) Put(ctx context.Context, addr blobstor.Address, data []byte) (blobstor.Location, error) {
+	c.puts++
+	return c.Memory.Put(ctx, addr, data)
+}
+
+func (c *counting) NewWriter(ctx context.Context, size int64) (blobstor.Writer, error) {
+	c.streams++
+	w, err := c.Memory.NewWriter(ctx, size)
+	if err == nil && c.full {
+		w = &fullWriter{w}
+	}
+	return w, err
+}
+
+type fullWriter struct{ blobstor.Writer }
+
+func (w *fullWriter) Write([]byte) (int, error) {
+	return 0, blobstor.Wrap("write", blobstor.Address{}, "", blobstor.ErrNoSpace)
+}
+
+// TestCompressPutStreams: a large blob that stays as it is is not copied where the storage streams, and finds its place
+// where a stream does not.
+func TestCompressPutStreams(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		data          []byte
+		full          bool
+		puts, streams int
+	}{
+		{"random", random(2<<20, 1), false, 0, 1},
+		{"text", text(2<<20, 1), false, 1, 0},
+		{"small", random(1<<20-1, 1), false, 1, 0},
+		{"no room in streams", random(2<<20, 2), true, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			under := &counting{Memory: storagetest.NewMemory(0), full: c.full}
+			s := newCompressed(t, under, blobstor.CompressOptions{})
+			mustPut(t, s, address(1), c.data)
+			if under.puts != c.puts || under.streams != c.streams {
+				t.Errorf("%d puts, %d streams", under.puts, under.streams)
+			}
+			wantGet(t, s, address(1), c.data)
+		})
+	}
+}
+
+// TestCompressPutErrors: an error of a stream is one of the Put, with the blob's address.
+func TestCompressPutErrors(t *testing.T) {
+	s := newCompressed(t, storagetest.NewMemory(1<<20), blobstor.CompressOptions{})
+	_, err := s.Put(ctx, address(1), random(2<<20, 1))
+	wantIs(t, err, blobstor.ErrTooLarge)
+	if e, ok := errors.AsType[*blobstor.Error](err); !ok || e.Op != "put" || e.Address != address(1) {
+		t.Errorf("%v", err)
+	}
+	_, err = s.NewWriter(ctx, blobstor.DefaultMaxSize+1)
+	wantIs(t, err, blobstor.ErrTooLarge)
+	w, err := s.NewWriter(ctx, blobstor.DefaultMaxSize)
+	must(t, err)
+	must(t, w.Close())
 }

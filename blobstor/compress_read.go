@@ -52,6 +52,9 @@ func (c *Compressed) openTail(src io.ReaderAt, stored int64, tail *[]byte) (fram
 	if err := f.readFull(*tail, stored-int64(len(*tail))); err != nil {
 		return f, err
 	}
+	if int64(len(*tail)) == stored {
+		f.whole = *tail
+	}
 	shape, err := parseFooter((*tail)[max(0, len(*tail)-frameFooter):], stored, c.limit)
 	if err != nil {
 		return f, err
