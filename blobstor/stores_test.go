@@ -1,6 +1,7 @@
 package blobstor_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -92,10 +93,23 @@ func TestCompressStores(t *testing.T) {
 	}
 }
 
-// inDir is a storage that knows its directory.
+// inDir is a storage that knows its directory. It has the optional interfaces, or the suite would see only their
+// fallbacks.
 type inDir struct {
 	blobstor.BlobStor
 	dir string
+}
+
+func (s *inDir) ReadRange(ctx context.Context, addr blobstor.Address, at blobstor.Location, p []byte, off int64) (int, int64, error) {
+	return blobstor.ReadRange(ctx, s.BlobStor, addr, at, p, off)
+}
+
+func (s *inDir) PutBatch(ctx context.Context, items []blobstor.Item) error {
+	return blobstor.PutBatch(ctx, s.BlobStor, items)
+}
+
+func (s *inDir) DeleteBatch(ctx context.Context, items []blobstor.Item) error {
+	return blobstor.DeleteBatch(ctx, s.BlobStor, items)
 }
 
 // diskHarness opens storages in directories.

@@ -14,7 +14,8 @@ import (
 )
 
 // Memory is the reference storage: every law in the fewest lines, on a map. It is a [blobstor.BlobStor], a
-// [blobstor.RangeReader] and a [blobstor.Batcher]. Its content outlives Close and is found again by Reopen, as if it were a disk.
+// [blobstor.RangeReader] and a [blobstor.Batcher]. Its content outlives Close and is found again by Reopen, as if it
+// were a disk.
 type Memory struct {
 	disk *disk
 
@@ -113,11 +114,11 @@ func (m *Memory) Put(ctx context.Context, addr blobstor.Address, data []byte) (a
 
 // put stores a copy of data.
 func (d *disk) put(addr blobstor.Address, data []byte) (blobstor.Location, error) {
-	return d.store(addr, data, slices.Clone)
+	return d.store(addr, slices.Clone(data))
 }
 
-// store stores what own makes of data.
-func (d *disk) store(addr blobstor.Address, data []byte, own func([]byte) []byte) (blobstor.Location, error) {
+// store takes data over.
+func (d *disk) store(addr blobstor.Address, data []byte) (blobstor.Location, error) {
 	r := d.blobs[addr]
 	if r != nil && r.intact() {
 		return r.location(), nil
@@ -135,7 +136,7 @@ func (d *disk) store(addr blobstor.Address, data []byte, own func([]byte) []byte
 		d.order = append(d.order, r)
 	}
 	// A damaged copy is healed in its place, so that a run of All meets it once.
-	r.set(own(data))
+	r.set(data)
 	return r.location(), nil
 }
 

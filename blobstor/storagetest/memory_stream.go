@@ -61,7 +61,7 @@ func (w *memoryWriter) Commit(addr blobstor.Address) (at blobstor.Location, err 
 		case w.size >= 0 && int64(len(w.data)) < w.size:
 			return fmt.Errorf("%w: less than the %d bytes announced", blobstor.ErrOutOfRange, w.size)
 		}
-		at, err = d.store(addr, w.data, func(data []byte) []byte { return data })
+		at, err = d.store(addr, w.data)
 		return err
 	})
 	w.Close()
