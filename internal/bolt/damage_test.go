@@ -224,6 +224,25 @@ func TestManyDamages(t *testing.T) {
 	}
 }
 
+// TestCompactDamaged: what a branch has lost no read misses, so Compact must not make a whole file of the rest.
+func TestCompactDamaged(t *testing.T) {
+	m := sample(t)
+	b := m.apples(t).b
+	order.PutUint16(b[10:], order.Uint16(b[10:])-1) // nothing leads to the last leaf any more
+	db := reopen(t, m.store(t, markClean), Options{})
+	want := contents(t, db, apples)
+	checkIs(t, db.Compact(ctx), blobstor.ErrCorrupt)
+	same(t, contents(t, db, apples), want)
+	check(t, db.Close())
+	dir := db.store.Dir.Path()
+	left, err := os.ReadFile(filepath.Join(dir, fileName))
+	check(t, err)
+	if !bytes.Equal(left, m) {
+		t.Error("the damaged file was changed")
+	}
+	wantNames(t, dir, "DESCRIPTOR", "LOCK", fileName, markClean)
+}
+
 // TestBitFlips: whatever bit is wrong, Open and reads return errors at worst, and what Open lets in without a mark
 // bbolt can read.
 func TestBitFlips(t *testing.T) {
