@@ -24,8 +24,7 @@ type DB struct {
 
 	closeFirst bool // before a file is replaced: Windows refuses it while the old one is mapped
 
-	writing  chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
-	readOnly bool          // guarded by writing
+	writing chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
 
 	calls     sync.WaitGroup // calls that run; none begins once closed is set
 	closing   sync.Once
@@ -52,12 +51,11 @@ func Open(dir string, o *Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		opts:     opts,
-		log:      opts.Logger,
-		names:    bucketNames(&opts),
-		store:    store,
-		writing:  make(chan struct{}, 1),
-		readOnly: opts.ReadOnly,
+		opts:    opts,
+		log:     opts.Logger,
+		names:   bucketNames(&opts),
+		store:   store,
+		writing: make(chan struct{}, 1),
 
 		closeFirst: runtime.GOOS == "windows",
 	}
@@ -170,8 +168,8 @@ func (db *DB) Update(fn func(*Tx) error) error {
 	defer db.calls.Done()
 	db.writing <- struct{}{}
 	defer func() { <-db.writing }()
-	if err := db.writable(); err != nil {
-		return err
+	if db.opts.ReadOnly {
+		return blobstor.ErrReadOnly
 	}
 	h, err := db.use()
 	if err != nil {
@@ -191,31 +189,6 @@ func (db *DB) Update(fn func(*Tx) error) error {
 		db.ballast.retake(db.store.Dir)
 	}
 	return err
-}
-
-// SetReadOnly refuses Update and Replace with blobstor.ErrReadOnly, or takes them again. It waits for the commit that
-// runs; if ctx ends first nothing changes.
-func (db *DB) SetReadOnly(ctx context.Context, on bool) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
-	if err := db.lockWrites(ctx); err != nil {
-		return err
-	}
-	defer func() { <-db.writing }()
-	if db.opts.ReadOnly && !on {
-		return blobstor.ErrReadOnly
-	}
-	db.readOnly = on
-	return nil
-}
-
-func (db *DB) writable() error {
-	if db.readOnly {
-		return blobstor.ErrReadOnly
-	}
-	return nil
 }
 
 func (db *DB) lockWrites(ctx context.Context) error {

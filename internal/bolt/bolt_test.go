@@ -86,6 +86,7 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"no kind":    {Buckets: []string{"a"}, Create: true},
 		"no buckets": {Kind: "test", Create: true},
+		"too many":   {Kind: "test", Buckets: strings.Fields("a b c d e f g h i"), Create: true},
 		"twice":      {Kind: "test", Buckets: []string{"a", "a"}, Create: true},
 		"no sync":    {Kind: "test", Buckets: []string{"a"}, ReadOnly: true, NoSync: true},
 		"read only":  {Kind: "test", Buckets: []string{"a"}, ReadOnly: true, Create: true},
@@ -113,17 +114,13 @@ func TestReadOnly(t *testing.T) {
 	db := create(t, Options{})
 	put(t, db, 0, 100, 10)
 	dir := db.store.Dir.Path()
-	check(t, db.SetReadOnly(ctx, true))
-	checkIs(t, db.Update(putting(0, 1, 1)), blobstor.ErrReadOnly)
-	check(t, db.SetReadOnly(ctx, false))
-	put(t, db, 100, 101, 10)
 	want := contents(t, db, apples)
 	check(t, db.Close())
 	a, b := reopen(t, dir, Options{ReadOnly: true}), reopen(t, dir, Options{ReadOnly: true})
 	for _, db := range []*DB{a, b} {
 		same(t, contents(t, db, apples), want)
 		checkIs(t, db.Update(putting(0, 1, 1)), blobstor.ErrReadOnly)
-		checkIs(t, db.SetReadOnly(ctx, false), blobstor.ErrReadOnly)
+		checkIs(t, db.Compact(ctx), blobstor.ErrReadOnly)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/granary-store/granary/blobstor"
 )
 
 // Replace writes a fresh file beside the old one and puts it in its place. fill gets a read transaction of the old
@@ -22,8 +24,8 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 		return err
 	}
 	defer func() { <-db.writing }()
-	if err := db.writable(); err != nil {
-		return err
+	if db.opts.ReadOnly {
+		return blobstor.ErrReadOnly
 	}
 	h, err := db.use()
 	if err != nil {

@@ -80,7 +80,7 @@ func TestCompact(t *testing.T) {
 	}))
 	put(t, db, 0, 1, 1)
 	want := contents(t, db, apples)
-	file, free := db.Size()
+	file, free := sizes(t, db)
 	if free < file/2 {
 		t.Errorf("%d of %d bytes are free", free, file)
 	}
@@ -93,7 +93,7 @@ func TestCompact(t *testing.T) {
 		return nil
 	}))
 	check(t, db.Check(ctx))
-	after, free := db.Size()
+	after, free := sizes(t, db)
 	if after >= file || free > 100*pageSize {
 		t.Errorf("%d bytes, %d of them free; it was %d", after, free, file)
 	}
