@@ -18,7 +18,6 @@ import (
 type DB struct {
 	opts    Options
 	log     *slog.Logger
-	names   [][]byte
 	store   *durable.Store
 	ballast ballast
 
@@ -53,7 +52,6 @@ func Open(dir string, o *Options) (*DB, error) {
 	db := &DB{
 		opts:    opts,
 		log:     opts.Logger,
-		names:   bucketNames(&opts),
 		store:   store,
 		writing: make(chan struct{}, 1),
 
@@ -128,8 +126,8 @@ func (db *DB) openChecked(f *durable.File, trusted trust) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = h.view(db.names, func(tx *Tx) error {
-		for i := range db.names {
+	err = h.view(func(tx *Tx) error {
+		for i := range h.names {
 			tx.Bucket(i)
 		}
 		return nil
@@ -153,7 +151,7 @@ func (db *DB) View(fn func(*Tx) error) error {
 		return err
 	}
 	defer db.release(h)
-	return h.view(db.names, fn)
+	return h.view(fn)
 }
 
 // Update runs fn in a write transaction and commits it; calls come one after the other. It returns nil once the
@@ -181,7 +179,7 @@ func (db *DB) Update(fn func(*Tx) error) error {
 			db.lose(h.broken)
 		}
 	}()
-	lost, err := h.update(db.names, &db.opts, fn)
+	lost, err := h.update(fn)
 	switch {
 	case lost && h.broken == nil:
 		db.lose(err)

@@ -159,7 +159,7 @@ func TestCloseWaits(t *testing.T) {
 // TestMissingBucket asks for a bucket that the file lacks: at Open, and in a transaction.
 func TestMissingBucket(t *testing.T) {
 	db := create(t, Options{})
-	db.names = append(db.names, []byte("plums"))
+	db.cur.names = append(db.cur.names, []byte("plums"))
 	lacking := func(tx *Tx) error {
 		tx.Bucket(2)
 		t.Error("there is such a bucket")

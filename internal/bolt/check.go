@@ -35,7 +35,7 @@ func (db *DB) Check(ctx context.Context) error {
 	}
 	defer db.release(h)
 	// The transaction keeps the pages of the commit that the metas name, once commits go on.
-	return h.view(db.names, func(*Tx) error {
+	return h.view(func(*Tx) error {
 		size, err := h.file.Size()
 		if err != nil {
 			return err

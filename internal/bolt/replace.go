@@ -45,7 +45,7 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 			}
 		}
 	}()
-	if err = h.view(db.names, func(tx *Tx) error { return fill(ctx, tx, f.write) }); err != nil {
+	if err = h.view(func(tx *Tx) error { return fill(ctx, tx, f.write) }); err != nil {
 		return err
 	}
 	filled = true
