@@ -31,9 +31,9 @@ type DB struct {
 
 	mu     sync.Mutex
 	closed bool
-	failed error   // why every call is refused
-	stale  bool    // cur may show what the disk has not, and nobody gets it
-	cur    *handle // nil once failed is set
+	failed error // why every call is refused; stale is set too
+	stale  bool  // cur may show what the disk has not, and nobody gets it
+	cur    *handle
 }
 
 // Open opens the store in dir. The error matches blobstor.ErrLayout if it is none, or another's, or must be made and
@@ -142,15 +142,11 @@ func (db *DB) openChecked(f *durable.File, trusted trust) (*handle, error) {
 // as it is; else one that matches blobstor.ErrCorrupt where bbolt met damage, blobstor.ErrFailed after a failed
 // commit, or blobstor.ErrClosed. What fn finds is valid until it returns, and read-only.
 func (db *DB) View(fn func(*Tx) error) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	defer db.end(h)
 	return h.view(fn)
 }
 
@@ -160,20 +156,16 @@ func (db *DB) View(fn func(*Tx) error) error {
 // or may not be on disk, and blobstor.ErrNoSpace besides if the disk is full; blobstor.ErrCorrupt if bbolt met
 // damage; blobstor.ErrFailed after one of these that was not a full disk; blobstor.ErrReadOnly or blobstor.ErrClosed.
 func (db *DB) Update(fn func(*Tx) error) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
 	db.writing <- struct{}{}
 	defer func() { <-db.writing }()
-	if db.opts.ReadOnly {
-		return blobstor.ErrReadOnly
-	}
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	defer db.end(h)
+	if db.opts.ReadOnly {
+		return blobstor.ErrReadOnly
+	}
 	defer func() { // also when fn panics
 		if h.broken != nil {
 			db.lose(h.broken)
@@ -205,8 +197,8 @@ func (db *DB) lockWrites(ctx context.Context) error {
 // back the caller should only write what makes room.
 func (db *DB) Pressed() bool { return db.ballast.missing.Load() }
 
-// Close waits for the calls that run, makes durable what NoSync left, and releases the store. After it every call
-// returns blobstor.ErrClosed; Close twice is fine.
+// Close waits for the calls that run, makes durable what NoSync left, and releases the store. Every later call returns
+// blobstor.ErrClosed, and so does one that waits for another's commit; Close twice is fine.
 func (db *DB) Close() (err error) {
 	db.closing.Do(func() { err = db.close() })
 	return err
@@ -218,7 +210,7 @@ func (db *DB) close() error {
 	db.mu.Unlock()
 	db.calls.Wait()
 	var err error
-	whole := db.failed == nil && !db.stale
+	whole := !db.stale
 	if whole {
 		if db.opts.NoSync {
 			err = db.cur.file.Datasync()

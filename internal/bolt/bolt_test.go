@@ -139,8 +139,8 @@ func TestCloseWaits(t *testing.T) {
 	closed := make(chan error)
 	check(t, db.View(func(tx *Tx) error {
 		go func() { closed <- db.Close() }()
-		for db.enter() == nil { // until Close has begun
-			db.calls.Done()
+		for h, err := db.begin(); err == nil; h, err = db.begin() { // until Close has begun
+			db.end(h)
 			runtime.Gosched()
 		}
 		select {
@@ -153,6 +153,23 @@ func TestCloseWaits(t *testing.T) {
 		}
 		return nil
 	}))
+	check(t, <-closed)
+}
+
+// TestCloseRefusesTheQueue: what waits for a commit while Close begins has not begun.
+func TestCloseRefusesTheQueue(t *testing.T) {
+	db := create(t, Options{})
+	queued, closed := make(chan error), make(chan error)
+	check(t, db.Update(func(*Tx) error {
+		go func() { queued <- db.Update(putting(0, 1, 1)) }()
+		go func() { closed <- db.Close() }()
+		for h, err := db.begin(); err == nil; h, err = db.begin() {
+			db.end(h)
+			runtime.Gosched()
+		}
+		return nil
+	}))
+	checkIs(t, <-queued, blobstor.ErrClosed)
 	check(t, <-closed)
 }
 

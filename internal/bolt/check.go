@@ -20,20 +20,16 @@ const (
 // blobstor.ErrCorrupt; or the error that ended it, as that of ctx. It needs two bits of memory for each page of the
 // file. Commits go on meanwhile, but the pages they free stay unused until the check ends; Close waits for it.
 func (db *DB) Check(ctx context.Context) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
 	if err := db.lockWrites(ctx); err != nil {
 		return err
 	}
 	unlock := sync.OnceFunc(func() { <-db.writing })
 	defer unlock()
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	defer db.end(h)
 	// The transaction keeps the pages of the commit that the metas name, once commits go on.
 	return h.view(func(*Tx) error {
 		size, err := h.file.Size()
