@@ -18,7 +18,8 @@ const (
 // Check reads every page: each must be sound, with its keys in order and within what the page above says, and must be
 // reached once or be free. It returns what it finds joined, at most a hundred errors, each of which matches
 // blobstor.ErrCorrupt; or the error that ended it, as that of ctx. It needs two bits of memory for each page of the
-// file. Commits go on meanwhile, but the pages they free stay unused until the check ends; Close waits for it.
+// file. Commits go on meanwhile, but the pages they free stay unused until the check ends. Close waits for it, and so
+// do all calls once a commit has found the disk full.
 func (db *DB) Check(ctx context.Context) error {
 	if err := db.lockWrites(ctx); err != nil {
 		return err
