@@ -45,9 +45,9 @@ type Options struct {
 	Logger *slog.Logger // gets what goes wrong beside a call; nil is silent
 
 	// For tests.
-	Tap     durable.Tap                     // sees what is done with names, and the files' bytes as far as bbolt does not write them
 	BoltLog Logger                          // bbolt's own
 	Commit  func(commit func() error) error // stands around every commit of bbolt
+	tap     durable.Tap                     // sees what is done with names, and the files' bytes as far as bbolt does not write them
 }
 
 func (o *Options) validate() error {
@@ -89,7 +89,7 @@ func (o *Options) storeOptions() durable.StoreOptions {
 		Descriptor: durable.Descriptor{Kind: o.Kind, Format: format, Owner: o.Owner},
 		Create:     o.Create,
 		ReadOnly:   o.ReadOnly,
-		Tap:        o.Tap,
+		Tap:        o.tap,
 		Perm:       o.Perm,
 		Build:      func(d *durable.Dir, _ durable.Descriptor) error { return build(d, o) },
 	}
