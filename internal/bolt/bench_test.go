@@ -53,7 +53,7 @@ func BenchmarkCheck(b *testing.B) {
 	for n := range 100 {
 		put(b, db, n*10_000, (n+1)*10_000, 250)
 	}
-	file, _ := db.Size()
+	file, _ := sizes(b, db)
 	b.SetBytes(file)
 	for b.Loop() {
 		check(b, db.Check(ctx))

@@ -18,14 +18,12 @@ import (
 type DB struct {
 	opts    Options
 	log     *slog.Logger
-	names   [][]byte
 	store   *durable.Store
 	ballast ballast
 
 	closeFirst bool // before a file is replaced: Windows refuses it while the old one is mapped
 
-	writing  chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
-	readOnly bool          // guarded by writing
+	writing chan struct{} // held by the one who commits or replaces the file; taken before mu and reopening
 
 	calls     sync.WaitGroup // calls that run; none begins once closed is set
 	closing   sync.Once
@@ -33,9 +31,9 @@ type DB struct {
 
 	mu     sync.Mutex
 	closed bool
-	failed error   // why every call is refused
-	stale  bool    // cur may show what the disk has not, and nobody gets it
-	cur    *handle // nil once failed is set
+	failed error // why every call is refused; stale is set too
+	stale  bool  // cur may show what the disk has not, and nobody gets it
+	cur    *handle
 }
 
 // Open opens the store in dir. The error matches blobstor.ErrLayout if it is none, or another's, or must be made and
@@ -52,12 +50,10 @@ func Open(dir string, o *Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		opts:     opts,
-		log:      opts.Logger,
-		names:    bucketNames(&opts),
-		store:    store,
-		writing:  make(chan struct{}, 1),
-		readOnly: opts.ReadOnly,
+		opts:    opts,
+		log:     opts.Logger,
+		store:   store,
+		writing: make(chan struct{}, 1),
 
 		closeFirst: runtime.GOOS == "windows",
 	}
@@ -130,8 +126,8 @@ func (db *DB) openChecked(f *durable.File, trusted trust) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = h.view(db.names, func(tx *Tx) error {
-		for i := range db.names {
+	err = h.view(func(tx *Tx) error {
+		for i := range h.names {
 			tx.Bucket(i)
 		}
 		return nil
@@ -146,16 +142,12 @@ func (db *DB) openChecked(f *durable.File, trusted trust) (*handle, error) {
 // as it is; else one that matches blobstor.ErrCorrupt where bbolt met damage, blobstor.ErrFailed after a failed
 // commit, or blobstor.ErrClosed. What fn finds is valid until it returns, and read-only.
 func (db *DB) View(fn func(*Tx) error) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
-	return h.view(db.names, fn)
+	defer db.end(h)
+	return h.view(fn)
 }
 
 // Update runs fn in a write transaction and commits it; calls come one after the other. It returns nil once the
@@ -164,26 +156,22 @@ func (db *DB) View(fn func(*Tx) error) error {
 // or may not be on disk, and blobstor.ErrNoSpace besides if the disk is full; blobstor.ErrCorrupt if bbolt met
 // damage; blobstor.ErrFailed after one of these that was not a full disk; blobstor.ErrReadOnly or blobstor.ErrClosed.
 func (db *DB) Update(fn func(*Tx) error) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
 	db.writing <- struct{}{}
 	defer func() { <-db.writing }()
-	if err := db.writable(); err != nil {
-		return err
-	}
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	defer db.end(h)
+	if db.opts.ReadOnly {
+		return blobstor.ErrReadOnly
+	}
 	defer func() { // also when fn panics
 		if h.broken != nil {
 			db.lose(h.broken)
 		}
 	}()
-	lost, err := h.update(db.names, &db.opts, fn)
+	lost, err := h.update(fn)
 	switch {
 	case lost && h.broken == nil:
 		db.lose(err)
@@ -191,31 +179,6 @@ func (db *DB) Update(fn func(*Tx) error) error {
 		db.ballast.retake(db.store.Dir)
 	}
 	return err
-}
-
-// SetReadOnly refuses Update and Replace with blobstor.ErrReadOnly, or takes them again. It waits for the commit that
-// runs; if ctx ends first nothing changes.
-func (db *DB) SetReadOnly(ctx context.Context, on bool) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
-	if err := db.lockWrites(ctx); err != nil {
-		return err
-	}
-	defer func() { <-db.writing }()
-	if db.opts.ReadOnly && !on {
-		return blobstor.ErrReadOnly
-	}
-	db.readOnly = on
-	return nil
-}
-
-func (db *DB) writable() error {
-	if db.readOnly {
-		return blobstor.ErrReadOnly
-	}
-	return nil
 }
 
 func (db *DB) lockWrites(ctx context.Context) error {
@@ -234,8 +197,8 @@ func (db *DB) lockWrites(ctx context.Context) error {
 // back the caller should only write what makes room.
 func (db *DB) Pressed() bool { return db.ballast.missing.Load() }
 
-// Close waits for the calls that run, makes durable what NoSync left, and releases the store. After it every call
-// returns blobstor.ErrClosed; Close twice is fine.
+// Close waits for the calls that run, makes durable what NoSync left, and releases the store. Every later call returns
+// blobstor.ErrClosed, and so does one that waits for another's commit; Close twice is fine.
 func (db *DB) Close() (err error) {
 	db.closing.Do(func() { err = db.close() })
 	return err
@@ -247,7 +210,7 @@ func (db *DB) close() error {
 	db.mu.Unlock()
 	db.calls.Wait()
 	var err error
-	whole := db.failed == nil && !db.stale
+	whole := !db.stale
 	if whole {
 		if db.opts.NoSync {
 			err = db.cur.file.Datasync()

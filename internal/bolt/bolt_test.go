@@ -86,6 +86,7 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"no kind":    {Buckets: []string{"a"}, Create: true},
 		"no buckets": {Kind: "test", Create: true},
+		"too many":   {Kind: "test", Buckets: strings.Fields("a b c d e f g h i"), Create: true},
 		"twice":      {Kind: "test", Buckets: []string{"a", "a"}, Create: true},
 		"no sync":    {Kind: "test", Buckets: []string{"a"}, ReadOnly: true, NoSync: true},
 		"read only":  {Kind: "test", Buckets: []string{"a"}, ReadOnly: true, Create: true},
@@ -113,17 +114,13 @@ func TestReadOnly(t *testing.T) {
 	db := create(t, Options{})
 	put(t, db, 0, 100, 10)
 	dir := db.store.Dir.Path()
-	check(t, db.SetReadOnly(ctx, true))
-	checkIs(t, db.Update(putting(0, 1, 1)), blobstor.ErrReadOnly)
-	check(t, db.SetReadOnly(ctx, false))
-	put(t, db, 100, 101, 10)
 	want := contents(t, db, apples)
 	check(t, db.Close())
 	a, b := reopen(t, dir, Options{ReadOnly: true}), reopen(t, dir, Options{ReadOnly: true})
 	for _, db := range []*DB{a, b} {
 		same(t, contents(t, db, apples), want)
 		checkIs(t, db.Update(putting(0, 1, 1)), blobstor.ErrReadOnly)
-		checkIs(t, db.SetReadOnly(ctx, false), blobstor.ErrReadOnly)
+		checkIs(t, db.Compact(ctx), blobstor.ErrReadOnly)
 	}
 }
 
@@ -142,8 +139,8 @@ func TestCloseWaits(t *testing.T) {
 	closed := make(chan error)
 	check(t, db.View(func(tx *Tx) error {
 		go func() { closed <- db.Close() }()
-		for db.enter() == nil { // until Close has begun
-			db.calls.Done()
+		for h, err := db.begin(); err == nil; h, err = db.begin() { // until Close has begun
+			db.end(h)
 			runtime.Gosched()
 		}
 		select {
@@ -159,10 +156,27 @@ func TestCloseWaits(t *testing.T) {
 	check(t, <-closed)
 }
 
+// TestCloseRefusesTheQueue: what waits for a commit while Close begins has not begun.
+func TestCloseRefusesTheQueue(t *testing.T) {
+	db := create(t, Options{})
+	queued, closed := make(chan error), make(chan error)
+	check(t, db.Update(func(*Tx) error {
+		go func() { queued <- db.Update(putting(0, 1, 1)) }()
+		go func() { closed <- db.Close() }()
+		for h, err := db.begin(); err == nil; h, err = db.begin() {
+			db.end(h)
+			runtime.Gosched()
+		}
+		return nil
+	}))
+	checkIs(t, <-queued, blobstor.ErrClosed)
+	check(t, <-closed)
+}
+
 // TestMissingBucket asks for a bucket that the file lacks: at Open, and in a transaction.
 func TestMissingBucket(t *testing.T) {
 	db := create(t, Options{})
-	db.names = append(db.names, []byte("plums"))
+	db.cur.names = append(db.cur.names, []byte("plums"))
 	lacking := func(tx *Tx) error {
 		tx.Bucket(2)
 		t.Error("there is such a bucket")

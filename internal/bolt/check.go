@@ -18,24 +18,21 @@ const (
 // Check reads every page: each must be sound, with its keys in order and within what the page above says, and must be
 // reached once or be free. It returns what it finds joined, at most a hundred errors, each of which matches
 // blobstor.ErrCorrupt; or the error that ended it, as that of ctx. It needs two bits of memory for each page of the
-// file. Commits go on meanwhile, but the pages they free stay unused until the check ends; Close waits for it.
+// file. Commits go on meanwhile, but the pages they free stay unused until the check ends. Close waits for it, and so
+// do all calls once a commit has found the disk full.
 func (db *DB) Check(ctx context.Context) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
 	if err := db.lockWrites(ctx); err != nil {
 		return err
 	}
 	unlock := sync.OnceFunc(func() { <-db.writing })
 	defer unlock()
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
-	defer db.release(h)
+	defer db.end(h)
 	// The transaction keeps the pages of the commit that the metas name, once commits go on.
-	return h.view(db.names, func(*Tx) error {
+	return h.view(func(*Tx) error {
 		size, err := h.file.Size()
 		if err != nil {
 			return err

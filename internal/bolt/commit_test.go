@@ -57,7 +57,7 @@ func TestCommitFails(t *testing.T) {
 // TestReopenFails: what opens the file again after a full disk may be refused, and is tried again; a failed sync is not.
 func TestReopenFails(t *testing.T) {
 	f, tap := &failing{}, &failTap{}
-	db := create(t, Options{Commit: f.commit, Tap: tap})
+	db := create(t, Options{Commit: f.commit, tap: tap})
 	put(t, db, 0, 100, 10)
 	nothing := func(*Tx) error { return nil }
 	f.err = syscall.ENOSPC

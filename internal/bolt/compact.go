@@ -16,7 +16,7 @@ func (db *DB) Compact(ctx context.Context) error {
 		return err
 	}
 	return db.Replace(ctx, func(ctx context.Context, from *Tx, to func(func(*Tx) error) error) error {
-		for i := range db.names {
+		for i := range db.opts.Buckets {
 			if err := copyBucket(ctx, i, from, to); err != nil {
 				return err
 			}

@@ -39,7 +39,6 @@ func TestConcurrent(t *testing.T) {
 	readers.Go(func() {
 		for !stop.Load() {
 			check(t, db.Check(ctx))
-			db.Size()
 			db.Pressed()
 		}
 	})

@@ -1,30 +1,16 @@
 package bolt
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
-
-	"github.com/granary-store/granary/blobstor"
 )
 
-// crash is a panic of bbolt's, or a memory fault, as an error.
-type crash struct{ cause any }
-
-func (c *crash) Error() string {
-	return fmt.Sprintf("%v: bbolt: %v", blobstor.ErrCorrupt, c.cause)
-}
-
-func (c *crash) Is(target error) bool { return target == blobstor.ErrCorrupt }
-
 // missing is what Tx.Bucket panics with when a static bucket is not there.
-type missing string
+type missing struct{ error }
 
-func (m missing) err() error { return corrupt("bucket %q is missing", string(m)) }
-
-// contain calls fn. A panic of bbolt's, or a memory fault, becomes a *crash and crashed is true; a missing bucket
-// becomes an error. Any other panic goes on, and so does a Goexit. The setting that makes a fault a panic belongs to
+// contain calls fn. A panic of bbolt's, or a memory fault, becomes an error and crashed is true; a missing bucket
+// becomes an error alone. Any other panic goes on, and so does a Goexit. The setting that makes a fault a panic belongs to
 // the goroutine, so fn must not start another one that touches mapped memory.
 func contain(fn func() error) (crashed bool, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -34,13 +20,13 @@ func contain(fn func() error) (crashed bool, err error) {
 			return
 		}
 		if m, ok := p.(missing); ok {
-			err = m.err()
+			err = m.error
 			return
 		}
 		if !isFault(p) && !fromBolt() {
 			panic(p)
 		}
-		crashed, err = true, &crash{p}
+		crashed, err = true, corrupt("bbolt: %v", p)
 	}()
 	return false, fn()
 }

@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/granary-store/granary/internal/durable"
 )
 
 func init() {
@@ -110,7 +113,7 @@ func runAndKill(t *testing.T, dir string, start int, after time.Duration, noSync
 func TestCrashInReplace(t *testing.T) {
 	for n := 0; ; n++ {
 		tap := &stopTap{left: 1 << 30}
-		db := create(t, Options{Tap: tap})
+		db := create(t, Options{tap: tap})
 		put(t, db, 0, 1000, 100)
 		want := contents(t, db, apples)
 		tap.left = n
@@ -148,4 +151,14 @@ func TestMarks(t *testing.T) {
 		check(t, reopen(t, dir, Options{}).Close())
 		wantNames(t, dir, "DESCRIPTOR", "LOCK", fileName, markClean)
 	}
+}
+
+// TestCloseSyncs: what NoSync left is durable before the mark says so.
+func TestCloseSyncs(t *testing.T) {
+	tap := &failTap{}
+	db := create(t, Options{NoSync: true, tap: tap})
+	put(t, db, 0, 1, 1)
+	tap.fail(durable.OpSync, syscall.EIO)
+	checkIs(t, db.Close(), syscall.EIO)
+	wantNames(t, db.store.Dir.Path(), "DESCRIPTOR", "LOCK", fileName, markUnsynced)
 }

@@ -224,6 +224,25 @@ func TestManyDamages(t *testing.T) {
 	}
 }
 
+// TestCompactDamaged: what a branch has lost no read misses, so Compact must not make a whole file of the rest.
+func TestCompactDamaged(t *testing.T) {
+	m := sample(t)
+	b := m.apples(t).b
+	order.PutUint16(b[10:], order.Uint16(b[10:])-1) // nothing leads to the last leaf any more
+	db := reopen(t, m.store(t, markClean), Options{})
+	want := contents(t, db, apples)
+	checkIs(t, db.Compact(ctx), blobstor.ErrCorrupt)
+	same(t, contents(t, db, apples), want)
+	check(t, db.Close())
+	dir := db.store.Dir.Path()
+	left, err := os.ReadFile(filepath.Join(dir, fileName))
+	check(t, err)
+	if !bytes.Equal(left, m) {
+		t.Error("the damaged file was changed")
+	}
+	wantNames(t, dir, "DESCRIPTOR", "LOCK", fileName, markClean)
+}
+
 // TestBitFlips: whatever bit is wrong, Open and reads return errors at worst, and what Open lets in without a mark
 // bbolt can read.
 func TestBitFlips(t *testing.T) {
@@ -277,3 +296,50 @@ func TestTruncatedUnderneath(t *testing.T) {
 	_, err := Open(db.store.Dir.Path(), options(Options{}))
 	checkIs(t, err, blobstor.ErrCorrupt)
 }
+
+// TestLimits: what a damaged file says of itself costs no more than the limits let it.
+func TestLimits(t *testing.T) {
+	m := sample(t)
+	for range maxDepth { // Above the first leaf go branches of one child.
+		p := m.apples(t)
+		id, key, below := m.meta(t).end, p.key(0), p.child(0)
+		b := make([]byte, pageSize)
+		order.PutUint64(b, id)
+		order.PutUint16(b[8:], typeBranch)
+		order.PutUint16(b[10:], 1)
+		order.PutUint32(b[headerSize:], elementSize)
+		order.PutUint32(b[headerSize+4:], uint32(len(key)))
+		order.PutUint64(b[headerSize+8:], below)
+		copy(b[headerSize+elementSize:], key)
+		m.lead(p, 0, id)
+		m = append(m, b...)
+		order.PutUint64(m.metaAt(t)[56:], id+1)
+		m.seal()
+	}
+	checkIs(t, verifyFile(bytes.NewReader(m), int64(len(m)), trustNothing), blobstor.ErrCorrupt)
+
+	p, buf := pages{bytes.NewReader(m), meta{end: 1 << 40}}, make([]byte, pageSize)
+	_, err := p.body(header{id: 2, kind: typeLeaf, overflow: maxOverflow + 1}, &buf)
+	checkIs(t, err, blobstor.ErrCorrupt)
+	if len(buf) != pageSize {
+		t.Errorf("a buffer of %d bytes", len(buf))
+	}
+}
+
+// TestRecentIsBounded: however much the last commit wrote, Open reads little of it.
+func TestRecentIsBounded(t *testing.T) {
+	m := sampleAfter(t, func(db *DB) { put(t, db, 0, 30_000, 100) })
+	reads := 0
+	r := readerAt(func(b []byte, off int64) (int, error) {
+		reads++
+		return bytes.NewReader(m).ReadAt(b, off)
+	})
+	check(t, verifyFile(r, int64(len(m)), trustCommits))
+	if n := int(m.meta(t).end); reads < maxRecent || reads > 3*maxRecent || n < 4*maxRecent {
+		t.Errorf("%d reads of %d pages, want about %d", reads, n, maxRecent)
+	}
+}
+
+type readerAt func(b []byte, off int64) (int, error)
+
+func (r readerAt) ReadAt(b []byte, off int64) (int, error) { return r(b, off) }

@@ -223,7 +223,7 @@ func (p *page) checkBucket(i int) error {
 
 // freeCount returns how many free pages a freelist names, and where the first number is. b has at least the header
 // and one number.
-func freeCount(b []byte) (n uint64, off int64, err error) {
+func freeCount(b []byte) (n, off uint64, err error) {
 	h := parseHeader(b)
 	if h.kind != typeFreelist {
 		return 0, 0, corrupt("page %d: type %d where the freelist should be", h.id, h.kind)
@@ -232,7 +232,7 @@ func freeCount(b []byte) (n uint64, off int64, err error) {
 	if n == manyFree {
 		n, off = order.Uint64(b[headerSize:]), headerSize+idSize
 	}
-	if room := ((uint64(h.overflow)+1)*pageSize - uint64(off)) / idSize; n > room {
+	if room := ((uint64(h.overflow)+1)*pageSize - off) / idSize; n > room {
 		return 0, 0, corrupt("page %d: a freelist of %d numbers, there is room for %d", h.id, n, room)
 	}
 	return n, off, nil

@@ -23,24 +23,22 @@ func build(d *durable.Dir, o *Options) error {
 
 // fresh is a bbolt file that has no name yet. Its commits are not synced; finish does it once for all.
 type fresh struct {
-	temp  *durable.Temp
-	h     *handle
-	o     Options
-	names [][]byte
+	temp *durable.Temp
+	h    *handle
 }
 
 // newFresh makes a file with the static buckets, all empty.
 func newFresh(d *durable.Dir, o *Options) (*fresh, error) {
-	f := &fresh{o: *o, names: bucketNames(o)}
-	f.o.NoSync, f.o.ReadOnly, f.o.BoltLog = true, false, nil
-	f.o.Commit = func(commit func() error) error { return commit() }
-	var err error
-	if f.temp, err = d.Temp(); err != nil {
+	temp, err := d.Temp()
+	if err != nil {
 		return nil, err
 	}
-	if f.h, err = openBolt(f.temp.File, &f.o); err != nil {
-		return nil, errors.Join(err, f.temp.Discard())
+	own := (&Options{Buckets: o.Buckets, NoSync: true}).withDefaults()
+	h, err := openBolt(temp.File, &own)
+	if err != nil {
+		return nil, errors.Join(err, temp.Discard())
 	}
+	f := &fresh{temp, h}
 	if err = f.write(f.makeBuckets); err != nil {
 		return nil, errors.Join(err, f.discard())
 	}
@@ -57,7 +55,7 @@ func bucketNames(o *Options) [][]byte {
 
 // makeBuckets is the only place that makes buckets.
 func (f *fresh) makeBuckets(tx *Tx) error {
-	for _, name := range f.names {
+	for _, name := range f.h.names {
 		if _, err := tx.b.CreateBucket(name); err != nil {
 			return err
 		}
@@ -67,7 +65,7 @@ func (f *fresh) makeBuckets(tx *Tx) error {
 
 // write runs one write transaction. After an error the file is good for nothing but discard.
 func (f *fresh) write(fn func(*Tx) error) error {
-	lost, err := f.h.update(f.names, &f.o, fn)
+	lost, err := f.h.update(fn)
 	if lost {
 		return noSpace(errors.Unwrap(err)) // Nothing is uncertain: the file has no name.
 	}

@@ -34,6 +34,9 @@ type handle struct {
 	os   *os.File      // what db works on, the same open file as the next
 	file *durable.File // for syncs, and for reads behind bbolt's back
 
+	names  [][]byte // of the static buckets
+	commit func(commit func() error) error
+
 	uses   int           // guarded by DB.mu; the DB's own is one
 	gone   chan struct{} // closed when the handle is
 	broken error         // of a crash: bbolt may hold its locks for ever; set by the writer before its use ends
@@ -41,7 +44,7 @@ type handle struct {
 
 // openBolt lets bbolt open f, which is the handle's from then on, but still the caller's after an error.
 func openBolt(f *durable.File, o *Options) (*handle, error) {
-	h := &handle{file: f, uses: 1, gone: make(chan struct{})}
+	h := &handle{file: f, names: bucketNames(o), commit: o.Commit, uses: 1, gone: make(chan struct{})}
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
@@ -98,21 +101,21 @@ func (h *handle) abandon() error {
 }
 
 // view runs fn in a read transaction.
-func (h *handle) view(names [][]byte, fn func(*Tx) error) error {
+func (h *handle) view(fn func(*Tx) error) error {
 	_, err := contain(func() error {
 		b, err := h.db.Begin(false)
 		if err != nil {
 			return blobstor.Failed(err)
 		}
 		defer func() { _ = b.Rollback() }() // It only gives back what Begin took.
-		return fn(&Tx{b: b, names: names})
+		return fn(&Tx{b: b, names: h.names})
 	})
 	return err
 }
 
 // update runs fn in a write transaction and commits it. It reports besides whether the handle is of no use any more
 // because the commit did not end well; after a crash broken says so.
-func (h *handle) update(names [][]byte, o *Options, fn func(*Tx) error) (lost bool, err error) {
+func (h *handle) update(fn func(*Tx) error) (lost bool, err error) {
 	var b *bbolt.Tx
 	defer func() { // also when fn panics or exits
 		if b != nil && h.broken == nil {
@@ -123,12 +126,12 @@ func (h *handle) update(names [][]byte, o *Options, fn func(*Tx) error) (lost bo
 		if b, err = h.db.Begin(true); err != nil {
 			return blobstor.Failed(err)
 		}
-		return fn(&Tx{b: b, names: names})
+		return fn(&Tx{b: b, names: h.names})
 	})
 	if err != nil {
 		return false, err
 	}
-	if err = h.guard(func() error { return o.Commit(b.Commit) }); err != nil {
+	if err = h.guard(func() error { return h.commit(b.Commit) }); err != nil {
 		return true, &commitError{err}
 	}
 	return false, nil

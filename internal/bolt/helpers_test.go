@@ -110,6 +110,20 @@ func contents(t testing.TB, db *DB, bucket int) map[string]string {
 	return m
 }
 
+// sizes returns the bytes of the file, and those of its free pages.
+func sizes(t testing.TB, db *DB) (file, free int64) {
+	t.Helper()
+	f := db.cur.file
+	file, err := f.Size()
+	check(t, err)
+	now, _, err := readMetas(f, file)
+	check(t, err)
+	p := pages{f, *now}
+	_, err = p.eachFree(func(uint64) error { free += pageSize; return nil })
+	check(t, err)
+	return file, free
+}
+
 func same(t testing.TB, got, want map[string]string) {
 	t.Helper()
 	if !maps.Equal(got, want) {

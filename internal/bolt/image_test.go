@@ -16,18 +16,25 @@ func sample(t testing.TB) image { return sampleOf(t, 2000) }
 
 func sampleOf(t testing.TB, keys int) image {
 	t.Helper()
-	db := create(t, Options{})
-	put(t, db, 0, keys, 400)
-	put(t, db, keys, keys+1, 20_000)
-	check(t, db.Update(func(tx *Tx) error {
-		for n := range keys * 3 / 20 {
-			if err := tx.Bucket(apples).Delete(key(n)); err != nil {
-				return err
+	return sampleAfter(t, func(db *DB) {
+		put(t, db, 0, keys, 400)
+		put(t, db, keys, keys+1, 20_000)
+		check(t, db.Update(func(tx *Tx) error {
+			for n := range keys * 3 / 20 {
+				if err := tx.Bucket(apples).Delete(key(n)); err != nil {
+					return err
+				}
 			}
-		}
-		return tx.Bucket(pears).Put(key(1), []byte("pear"))
-	}))
-	put(t, db, keys/2, keys/2+1, 300) // the last commit: one path
+			return tx.Bucket(pears).Put(key(1), []byte("pear"))
+		}))
+		put(t, db, keys/2, keys/2+1, 300) // the last commit: one path
+	})
+}
+
+func sampleAfter(t testing.TB, fill func(*DB)) image {
+	t.Helper()
+	db := create(t, Options{})
+	fill(db)
 	check(t, db.Close())
 	b, err := os.ReadFile(filepath.Join(db.store.Dir.Path(), fileName))
 	check(t, err)

@@ -6,42 +6,35 @@ import (
 	"github.com/granary-store/granary/blobstor"
 )
 
-// enter begins a call, which ends with calls.Done.
-func (db *DB) enter() error {
+// begin begins a call, and its use of the open file, which it opens again where a full disk left it stale. Both end
+// with end.
+func (db *DB) begin() (*handle, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
-		return blobstor.ErrClosed
+		return nil, blobstor.ErrClosed
 	}
 	db.calls.Add(1)
-	return nil
-}
-
-// use returns the open file, after opening it again where a full disk left it stale. The use ends with release.
-func (db *DB) use() (*handle, error) {
-	for {
-		h, err := db.tryUse()
-		if h != nil || err != nil {
-			return h, err
-		}
-		if err := db.reopen(); err != nil {
-			return nil, err
-		}
+	var err error
+	for db.failed == nil && db.stale && err == nil {
+		db.mu.Unlock()
+		err = db.reopen()
+		db.mu.Lock()
 	}
-}
-
-// tryUse returns nothing if the file is stale.
-func (db *DB) tryUse() (*handle, error) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.failed != nil {
-		return nil, db.failed
+	if err == nil {
+		err = db.failed
 	}
-	if db.stale {
-		return nil, nil
+	if err != nil {
+		db.calls.Done()
+		return nil, err
 	}
 	db.cur.uses++
 	return db.cur, nil
+}
+
+func (db *DB) end(h *handle) {
+	db.release(h)
+	db.calls.Done()
 }
 
 // release ends a use, and closes the file after the last one.
@@ -72,21 +65,20 @@ func (db *DB) lose(err error) {
 // giveUp ends the DB's own use of the open file, which the calls that run keep. Those that begin wait for another.
 func (db *DB) giveUp() {
 	db.mu.Lock()
-	h := db.cur
+	h, given := db.cur, db.stale
 	db.stale = true
 	db.mu.Unlock()
-	db.release(h)
+	if !given {
+		db.release(h)
+	}
 }
 
 // fail refuses every later call with err, and gives up the open file.
 func (db *DB) fail(err error) {
 	db.mu.Lock()
-	h, stale := db.cur, db.stale
-	db.failed, db.cur, db.stale = blobstor.Failed(err), nil, false
+	db.failed = blobstor.Failed(err)
 	db.mu.Unlock()
-	if !stale { // else it was given up before
-		db.release(h)
-	}
+	db.giveUp()
 }
 
 // reopen opens a stale file again, with what is on disk. It waits until nobody reads the old map, for mapped pages
@@ -96,10 +88,10 @@ func (db *DB) reopen() error {
 	db.reopening.Lock()
 	defer db.reopening.Unlock()
 	db.mu.Lock()
-	stale, old := db.stale, db.cur
+	wanted, old := db.stale && db.failed == nil, db.cur
 	db.mu.Unlock()
-	if !stale {
-		return nil // Another call did it.
+	if !wanted {
+		return nil // Another call did it, or failed.
 	}
 	<-old.gone
 	h, err := db.openFile(trustCommits)

@@ -22,13 +22,13 @@ type Logger = bbolt.Logger
 
 const (
 	defaultBallast = 16 << 20
-	maxBuckets     = 32 // a transaction has a place for each
+	maxBuckets     = 8 // a transaction has a place for each
+	format         = 1 // of the store; what the caller keeps in the file has a version of its own
 )
 
 // Options are what [Open] can be told. Kind and Buckets are needed.
 type Options struct {
 	Kind     string // of the store's descriptor, at most 16 bytes
-	Format   uint16 // version of what the caller keeps in the file; 0 means 1
 	Create   bool   // make the store if the directory is missing or empty
 	ReadOnly bool   // change nothing on disk, and share the store with other read-only opens
 	NoSync   bool   // leave syncing to the system until Close: power loss may take or damage what was committed
@@ -45,9 +45,9 @@ type Options struct {
 	Logger *slog.Logger // gets what goes wrong beside a call; nil is silent
 
 	// For tests.
-	Tap     durable.Tap                     // sees what is done with names, and the files' bytes as far as bbolt does not write them
 	BoltLog Logger                          // bbolt's own
 	Commit  func(commit func() error) error // stands around every commit of bbolt
+	tap     durable.Tap                     // sees what is done with names, and the files' bytes as far as bbolt does not write them
 }
 
 func (o *Options) validate() error {
@@ -72,9 +72,6 @@ func (o *Options) validate() error {
 // withDefaults returns a copy in which everything is set.
 func (o *Options) withDefaults() Options {
 	c := *o
-	if c.Format == 0 {
-		c.Format = 1
-	}
 	if c.Ballast == 0 {
 		c.Ballast = defaultBallast
 	}
@@ -89,10 +86,10 @@ func (o *Options) withDefaults() Options {
 
 func (o *Options) storeOptions() durable.StoreOptions {
 	return durable.StoreOptions{
-		Descriptor: durable.Descriptor{Kind: o.Kind, Format: o.Format, Owner: o.Owner},
+		Descriptor: durable.Descriptor{Kind: o.Kind, Format: format, Owner: o.Owner},
 		Create:     o.Create,
 		ReadOnly:   o.ReadOnly,
-		Tap:        o.Tap,
+		Tap:        o.tap,
 		Perm:       o.Perm,
 		Build:      func(d *durable.Dir, _ durable.Descriptor) error { return build(d, o) },
 	}

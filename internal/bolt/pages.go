@@ -85,28 +85,23 @@ func (p *pages) body(h header, buf *[]byte) (page, error) {
 	return parsePage(b)
 }
 
-// freeLen returns how many pages the freelist names, and where in the file.
-func (p *pages) freeLen() (h header, n uint64, off int64, err error) {
-	buf := make([]byte, pageSize)
-	if h, err = p.header(p.freelist, buf); err != nil {
-		return h, 0, 0, err
-	}
-	n, off, err = freeCount(buf)
-	return h, n, int64(p.freelist)*pageSize + off, err
-}
-
 // eachFree calls fn for the free pages, which must ascend and be in the file, until it returns an error. The header is
 // the freelist's.
 func (p *pages) eachFree(fn func(id uint64) error) (header, error) {
-	h, n, off, err := p.freeLen()
+	buf := make([]byte, 64<<10)
+	h, err := p.header(p.freelist, buf)
 	if err != nil {
 		return h, err
 	}
-	buf := make([]byte, 64<<10)
+	n, off, err := freeCount(buf)
+	if err != nil {
+		return h, err
+	}
+	off += p.freelist * pageSize
 	last := uint64(firstPage - 1)
 	for n > 0 {
 		part := buf[:min(n*idSize, uint64(len(buf)))]
-		if err := readFull(p.r, part, uint64(off)); err != nil {
+		if err := readFull(p.r, part, off); err != nil {
 			return h, err
 		}
 		for i := range len(part) / idSize {
@@ -120,7 +115,7 @@ func (p *pages) eachFree(fn func(id uint64) error) (header, error) {
 			last = id
 		}
 		n -= uint64(len(part) / idSize)
-		off += int64(len(part))
+		off += uint64(len(part))
 	}
 	return h, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/granary-store/granary/blobstor"
 )
 
 // Replace writes a fresh file beside the old one and puts it in its place. fill gets a read transaction of the old
@@ -14,23 +16,20 @@ import (
 // is, or a full disk the old one stays. Readers of the old file go on until they end. Update waits meanwhile; other
 // calls do not.
 func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *Tx, to func(write func(*Tx) error) error) error) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.calls.Done()
 	if err := db.lockWrites(ctx); err != nil {
 		return err
 	}
 	defer func() { <-db.writing }()
-	if err := db.writable(); err != nil {
-		return err
-	}
-	h, err := db.use()
+	h, err := db.begin()
 	if err != nil {
 		return err
 	}
+	defer db.calls.Done()
 	release := sync.OnceFunc(func() { db.release(h) })
 	defer release()
+	if db.opts.ReadOnly {
+		return blobstor.ErrReadOnly
+	}
 	f, err := newFresh(db.store.Dir, &db.opts)
 	if err != nil {
 		return noSpace(err)
@@ -43,7 +42,7 @@ func (db *DB) Replace(ctx context.Context, fill func(ctx context.Context, from *
 			}
 		}
 	}()
-	if err = h.view(db.names, func(tx *Tx) error { return fill(ctx, tx, f.write) }); err != nil {
+	if err = h.view(func(tx *Tx) error { return fill(ctx, tx, f.write) }); err != nil {
 		return err
 	}
 	filled = true
@@ -71,10 +70,10 @@ func (db *DB) install(f *fresh, h *handle) error {
 		return errors.Join(err, h.close())
 	}
 	db.mu.Lock()
-	old, gone := db.cur, db.stale
+	old, given := db.cur, db.stale
 	db.cur, db.stale = h, false
 	db.mu.Unlock()
-	if !gone {
+	if !given {
 		db.release(old)
 	}
 	return nil

@@ -80,7 +80,7 @@ func TestCompact(t *testing.T) {
 	}))
 	put(t, db, 0, 1, 1)
 	want := contents(t, db, apples)
-	file, free := db.Size()
+	file, free := sizes(t, db)
 	if free < file/2 {
 		t.Errorf("%d of %d bytes are free", free, file)
 	}
@@ -93,7 +93,7 @@ func TestCompact(t *testing.T) {
 		return nil
 	}))
 	check(t, db.Check(ctx))
-	after, free := db.Size()
+	after, free := sizes(t, db)
 	if after >= file || free > 100*pageSize {
 		t.Errorf("%d bytes, %d of them free; it was %d", after, free, file)
 	}
@@ -105,7 +105,7 @@ func TestCompact(t *testing.T) {
 // meanwhile waits for that.
 func TestReplaceCloseFirst(t *testing.T) {
 	tap := &failTap{}
-	db := create(t, Options{Tap: tap})
+	db := create(t, Options{tap: tap})
 	db.closeFirst = true
 	put(t, db, 0, 1000, 100)
 	want := contents(t, db, apples)
@@ -140,7 +140,7 @@ func TestReplaceFails(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	tap := &failTap{}
-	db := create(t, Options{Tap: tap})
+	db := create(t, Options{tap: tap})
 	put(t, db, 0, 100, 10)
 	want := contents(t, db, apples)
 	if err := db.Replace(ctx, func(context.Context, *Tx, func(func(*Tx) error) error) error { return mine }); err != mine {
@@ -181,7 +181,7 @@ func (f *failTap) After(durable.Op, string, *durable.File)               {}
 func TestCreateCrashes(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(memory(t), "store")
-		o := options(Options{Ballast: 1 << 16, Tap: &stopTap{left: n}})
+		o := options(Options{Ballast: 1 << 16, tap: &stopTap{left: n}})
 		db, err := Open(dir, o)
 		if err == nil {
 			db.Close() // Its steps come too late.
@@ -193,7 +193,7 @@ func TestCreateCrashes(t *testing.T) {
 		if !errors.Is(err, errStopped) {
 			t.Fatal(err)
 		}
-		o.Tap, o.Create = nil, false
+		o.tap, o.Create = nil, false
 		if db, err := Open(dir, o); err == nil {
 			put(t, db, 0, 1, 1)
 			check(t, db.Close())

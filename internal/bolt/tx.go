@@ -19,7 +19,7 @@ func (tx *Tx) Bucket(i int) *Bucket {
 	}
 	b := tx.b.Bucket(tx.names[i])
 	if b == nil {
-		panic(missing(tx.names[i]))
+		panic(missing{corrupt("bucket %q is missing", tx.names[i])})
 	}
 	tx.buckets[i] = b
 	return b
