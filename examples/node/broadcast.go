@@ -51,8 +51,8 @@ func (n *Node) judge(ctx context.Context, kind metabase.Kind, target blobstor.Ad
 			return err
 		case kind == metabase.Tombstone && status.Held:
 			return blobstor.Wrap("delete", target, "", metabase.ErrHeld)
-		case kind == metabase.Lock && status.State == metabase.Buried:
-			return blobstor.Wrap("lock", target, "", metabase.ErrBuried)
+		case kind == metabase.Lock && status.State >= metabase.Marked: // it is too late
+			return blobstor.Wrap("lock", target, "", status.State.Err())
 		}
 	}
 	return nil
