@@ -117,7 +117,7 @@ func (f *fields) uvarint() uint64 {
 	v, n := binary.Uvarint(f.b)
 	if n <= 0 {
 		f.err = bad("it ends in a number")
-		return math.MaxUint64
+		return math.MaxUint64 // as a length, more than there can be
 	}
 	f.b = f.b[n:]
 	return v
@@ -126,7 +126,7 @@ func (f *fields) uvarint() uint64 {
 // message reads a message that is in one piece, in several or not there.
 func (f *fields) message(pieces ...[]byte) (m message) {
 	for _, f.b = range pieces {
-		for f.next(&m) { //nolint:revive // it fills m
+		for f.next(&m) {
 		}
 	}
 	return m
@@ -167,7 +167,7 @@ func parseObject(b []byte, size int64) (r metabase.Record, parent []byte, err er
 	const payloadTag = 4<<3 | length
 	f := fields{b: b}
 	var o message
-	for f.next(&o) && f.tag != payloadTag { //nolint:revive // it fills o
+	for f.next(&o) && f.tag != payloadTag {
 	}
 	end, payload := uint64(len(b)-len(f.b)), uint64(0)
 	if f.tag == payloadTag {
