@@ -48,11 +48,11 @@ func (n *Node) judge(ctx context.Context, kind metabase.Kind, target blobstor.Ad
 		status, err := s.db.Status(ctx, target)
 		switch {
 		case err != nil:
-			return s.note(err)
+			return err
 		case kind == metabase.Tombstone && status.Held:
 			return blobstor.Wrap("delete", target, "", metabase.ErrHeld)
-		case kind == metabase.Lock && status.State == metabase.Buried:
-			return blobstor.Wrap("lock", target, "", metabase.ErrBuried)
+		case kind == metabase.Lock && status.State >= metabase.Marked: // it is too late
+			return blobstor.Wrap("lock", target, "", status.State.Err())
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func (s *shard) putOnce(ctx context.Context, recs []metabase.Record, blob []byte
 	addr := recs[0].Address
 	have, err := s.db.Exists(ctx, addr)
 	if have || err != nil {
-		return s.note(err)
+		return err
 	}
 	return s.put(ctx, recs, func() (blobstor.Location, error) { return s.blobs.Put(ctx, addr, blob) })
 }

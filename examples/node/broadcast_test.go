@@ -49,7 +49,7 @@ func ExampleNode_Delete() {
 	// too late to lock it: true
 }
 
-// TestInterrupted: a lock or a tombstone that reached one shard counts on all.
+// TestInterrupted: a lock, a tombstone or a mark that reached one shard counts on all.
 func TestInterrupted(t *testing.T) {
 	n := newNode(t, 2)
 	cat := must(n.Put(ctx, named("cat.txt"), nil)) // on shard 0
@@ -68,6 +68,13 @@ func TestInterrupted(t *testing.T) {
 	}
 	relate(0, metabase.Tombstone, dog)
 	if _, err := n.Lock(ctx, dog, 0); !errors.Is(err, metabase.ErrBuried) {
+		t.Error(err)
+	}
+	bird := must(n.Put(ctx, named("bird.wav"), nil)) // on shard 0
+	if err := n.shards[0].db.Mark(ctx, metabase.Garbage, bird.blob()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Lock(ctx, bird, 0); !errors.Is(err, metabase.ErrGarbage) {
 		t.Error(err)
 	}
 	for _, s := range n.shards {

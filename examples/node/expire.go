@@ -40,14 +40,14 @@ func (s *shard) expire(ctx context.Context) error {
 	for {
 		page, err := s.db.Expired(ctx, after, gcPage)
 		if err != nil || len(page) == 0 {
-			return s.note(err)
+			return err
 		}
 		addrs := make([]blobstor.Address, len(page))
 		for i := range page {
 			addrs[i] = page[i].Address
 		}
 		if err := s.db.Mark(ctx, metabase.Garbage, addrs...); err != nil {
-			return s.note(err)
+			return err
 		}
 		after = addrs[len(addrs)-1]
 	}
@@ -56,17 +56,9 @@ func (s *shard) expire(ctx context.Context) error {
 // collect removes the blobs of what is marked or buried, and then the records. It ends when nothing goes any more: what
 // is busy is left to the next time.
 func (s *shard) collect(ctx context.Context) (removed int, err error) {
-	var failed error // of the blobs: the storages have told their hook
-	remove := func(ctx context.Context, items []blobstor.Item) error {
-		failed = s.blobs.DeleteBatch(ctx, items)
-		return failed
-	}
 	for {
-		n, err := s.db.Collect(ctx, gcPage, remove)
+		n, err := s.db.Collect(ctx, gcPage, s.blobs.DeleteBatch)
 		removed += n
-		if failed == nil {
-			_ = s.note(err)
-		}
 		if err != nil || n == 0 {
 			return removed, err
 		}

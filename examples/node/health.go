@@ -10,8 +10,8 @@ import (
 // faultLimit is how many faults of its disk a shard may have before it is only read from.
 const faultLimit = 3
 
-// health counts the faults of a shard. Storages tell them to their hook, also those that nobody waits for; what the
-// metabase returns goes through note. Each fault is counted once: errors of the storages are not noted again.
+// health counts the faults of a shard, which its storages and its metabase tell to their hooks: also those that nobody
+// waits for, and each one once. So what a call returns is not counted.
 type health struct {
 	faults  atomic.Int64
 	tooMany chan struct{} // closed when the limit is reached
@@ -24,19 +24,15 @@ func newHealth() health {
 	return health{tooMany: make(chan struct{}), closing: make(chan struct{}), settled: make(chan struct{})}
 }
 
-// fault is the hook. It only counts: a hook may be called while a shard is being opened, or by what a switch waits for.
+// hooks are those of all that a shard opens.
+func (h *health) hooks() blobstor.Hooks { return blobstor.Hooks{Fault: h.fault} }
+
+// fault only counts: a hook may be called while a shard is being opened, or by what a switch waits for. It hears of
+// nothing but faults: a refusal, such as not found, does not speak against the disk.
 func (h *health) fault(string, error) {
 	if h.faults.Add(1) == faultLimit {
 		close(h.tooMany)
 	}
-}
-
-// note counts an error if it speaks against the disk, and returns it. A refusal, such as not found, does not.
-func (h *health) note(err error) error {
-	if blobstor.IsFault(err) {
-		h.fault("", err)
-	}
-	return err
 }
 
 // sick reports whether the shard is not to be written to any more.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -49,20 +51,40 @@ func Example_health() {
 	// what is not damaged is read: dog.mp4 <nil>
 }
 
-// TestNote: only what speaks against the disk counts, and every fault behind the limit is harmless.
-func TestNote(t *testing.T) {
+// TestFaultLimit: every fault behind the limit is harmless.
+func TestFaultLimit(t *testing.T) {
 	h := newHealth()
-	for range 2 * faultLimit {
-		for _, err := range []error{nil, blobstor.ErrNotFound, metabase.ErrHeld, blobstor.ErrNoSpace} {
-			if h.note(err); h.sick() {
-				t.Fatal(err)
-			}
-		}
-	}
 	for i := range 2 * faultLimit {
-		h.note(blobstor.ErrCorrupt)
+		h.fault("get", blobstor.ErrCorrupt)
 		if want := i+1 >= faultLimit; h.sick() != want {
 			t.Errorf("after %d faults: %t", i+1, h.sick())
 		}
 	}
+}
+
+// TestRefusals: only what speaks against the disk counts.
+func TestRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, 1)
+		cat := must(n.Put(ctx, named("cat.txt"), nil))
+		must(n.Lock(ctx, cat, 0))
+		canceled, cancel := context.WithCancel(ctx)
+		cancel()
+		none := Address{container, ID{9}}
+		for range faultLimit {
+			_, err := n.Delete(ctx, cat, 0)
+			_, _, missing := n.Head(ctx, none)
+			_, late := n.Search(canceled, metabase.Query{Container: blobstor.ID(container)})
+			_, gone := n.shards[0].blobs.Get(ctx, none.blob(), "", nil)
+			for _, err := range []error{err, missing, late, gone} {
+				if err == nil || blobstor.IsFault(err) {
+					t.Error(err)
+				}
+			}
+		}
+		synctest.Wait() // for hooks, which the metabase calls in goroutines
+		if got := n.shards[0].faults.Load(); got != 0 {
+			t.Error("faults:", got)
+		}
+	})
 }

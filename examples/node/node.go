@@ -24,7 +24,7 @@ var errReadOnly = errors.New("node: all shards are read-only")
 func Open(create bool, dirs ...string) (*Node, error) {
 	n := &Node{locks: blobstor.NewLocks(), targets: blobstor.NewLocks()}
 	for _, dir := range dirs {
-		s, err := openShard(dir, create, &metabase.Options{Create: create, Epoch: n.epoch.Load, Locks: n.locks})
+		s, err := openShard(dir, create, metabase.Options{Create: create, Epoch: n.epoch.Load, Locks: n.locks})
 		if err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
@@ -70,7 +70,7 @@ func (n *Node) find(ctx context.Context, addr blobstor.Address) (*shard, metabas
 		case errors.Is(err, blobstor.ErrNotFound):
 			absent = append(absent, err)
 		default:
-			failed = append(failed, s.note(err))
+			failed = append(failed, err)
 		}
 	}
 	if len(failed) > 0 { // without what is not found: nobody knows that

@@ -69,7 +69,7 @@ func (n *Node) put(ctx context.Context, s *shard, recs []metabase.Record, write 
 func (n *Node) have(ctx context.Context, addr blobstor.Address) (bool, error) {
 	for _, s := range n.shards {
 		have, err := s.db.Exists(ctx, addr)
-		if have || errors.Is(s.note(err), blobstor.ErrNotFound) && !errors.Is(err, metabase.ErrGarbage) {
+		if have || errors.Is(err, blobstor.ErrNotFound) && !errors.Is(err, metabase.ErrGarbage) {
 			return have, err
 		}
 	}

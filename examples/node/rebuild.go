@@ -27,7 +27,7 @@ func Rebuild(ctx context.Context, dir string, bad func(blobstor.Info, error)) er
 	if err = errors.Join(err, s.blobs.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(unfinished, filepath.Join(dir, "meta")); err != nil { // also if there is one
+	if err := os.Rename(unfinished, filepath.Join(dir, "meta")); err != nil { // also if there is one already
 		return err
 	}
 	return syncDir(dir)

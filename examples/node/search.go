@@ -15,7 +15,7 @@ func (n *Node) Search(ctx context.Context, q metabase.Query) (metabase.Page, err
 	pages := make([]metabase.Page, len(n.shards))
 	for i, s := range n.shards {
 		page, err := s.db.Search(ctx, q)
-		if _, one := unreadable(s.note(err)); err != nil && !one {
+		if _, one := unreadable(err); err != nil && !one {
 			return metabase.Page{}, err
 		}
 		pages[i] = page // goes on behind the one
@@ -47,13 +47,10 @@ func (n *Node) SearchAll(ctx context.Context, q metabase.Query) (all []metabase.
 	}
 }
 
-// maxList is the most that List returns: no shard returns more at once.
-const maxList = 10_000
-
-// List returns the objects of all shards in the order of addresses, from behind one of them, at most limit and maxList;
-// none is the end.
+// List returns the objects of all shards in the order of addresses, from behind one of them, at most limit and
+// [metabase.MaxPage]; none is the end.
 func (n *Node) List(ctx context.Context, after Address, limit int) ([]metabase.Found, error) {
-	limit = min(max(limit, 0), maxList)
+	limit = min(max(limit, 0), metabase.MaxPage)
 	var all []metabase.Found
 	for _, s := range n.shards {
 		page, err := s.list(ctx, after.blob(), limit)
@@ -73,7 +70,7 @@ func (s *shard) list(ctx context.Context, after blobstor.Address, limit int) (al
 	for one := true; one; after, one = unreadable(err) {
 		var page []metabase.Found
 		page, err = s.db.List(ctx, after, limit-len(all))
-		all, _ = append(all, page...), s.note(err)
+		all = append(all, page...)
 	}
 	return all, err
 }

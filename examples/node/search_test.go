@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -64,29 +65,35 @@ func ExampleNode_List() {
 	// 3 objects, in order: true
 }
 
-// TestDamagedRecord: an object whose record is damaged hides no other one, and counts as a fault.
+// TestDamagedRecord: an object whose record is damaged hides no other one, and counts as one fault each time.
 func TestDamagedRecord(t *testing.T) {
-	dir := t.TempDir()
-	n := must(Open(true, dir))
-	for i := range 5 {
-		must(n.Put(ctx, named(fmt.Sprintf("file%d", i)), nil))
-	}
-	must(0, n.Close())
-	files := must(filepath.Glob(filepath.Join(dir, "meta", "*")))
-	for _, name := range files {
-		data := must(os.ReadFile(name))
-		data = bytes.ReplaceAll(data, []byte("FileName\x05file3"), []byte("FileName\x05file?")) // as a record has it
-		must(0, os.WriteFile(name, data, 0o600))
-	}
-	n = must(Open(false, dir))
-	defer n.Close()
-	list, err := n.List(ctx, Address{}, 100)
-	if err != nil || len(list) != 4 || n.shards[0].faults.Load() != 1 {
-		t.Errorf("list: %d, %v", len(list), err)
-	}
-	q := metabase.Query{Container: blobstor.ID(container), Filters: []metabase.Filter{{Key: "FileName", Op: metabase.Prefix}}}
-	all, err := n.SearchAll(ctx, q)
-	if err != nil || len(all) != 4 || n.shards[0].faults.Load() != 2 {
-		t.Errorf("search: %d, %v", len(all), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		n := must(Open(true, dir))
+		for i := range 5 {
+			must(n.Put(ctx, named(fmt.Sprintf("file%d", i)), nil))
+		}
+		must(0, n.Close())
+		files := must(filepath.Glob(filepath.Join(dir, "meta", "*")))
+		for _, name := range files {
+			data := must(os.ReadFile(name))
+			data = bytes.ReplaceAll(data, []byte("FileName\x05file3"), []byte("FileName\x05file?")) // as a record has it
+			must(0, os.WriteFile(name, data, 0o600))
+		}
+		n = must(Open(false, dir))
+		defer n.Close()
+		faults := func() int64 {
+			synctest.Wait() // for hooks, which the metabase calls in goroutines
+			return n.shards[0].faults.Load()
+		}
+		list, err := n.List(ctx, Address{}, 100)
+		if err != nil || len(list) != 4 || faults() != 1 {
+			t.Errorf("list: %d, %v, faults: %d", len(list), err, faults())
+		}
+		q := metabase.Query{Container: blobstor.ID(container), Filters: []metabase.Filter{{Key: "FileName", Op: metabase.Prefix}}}
+		all, err := n.SearchAll(ctx, q)
+		if err != nil || len(all) != 4 || faults() != 2 {
+			t.Errorf("search: %d, %v, faults: %d", len(all), err, faults())
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 
 	"github.com/granary-store/granary/blobovnicza"
 	"github.com/granary-store/granary/blobstor"
@@ -24,12 +23,13 @@ type shard struct {
 
 // openShard opens a shard. With create it makes one where there is none; without it, a disk that was not mounted is an
 // error and no empty shard.
-func openShard(dir string, create bool, meta *metabase.Options) (s *shard, err error) {
+func openShard(dir string, create bool, meta metabase.Options) (s *shard, err error) {
 	s = &shard{dir: dir, health: newHealth()}
 	if err := s.openBlobs(create); err != nil {
 		return nil, err
 	}
-	if s.db, err = metabase.Open(filepath.Join(dir, "meta"), meta); err != nil {
+	meta.Hooks = s.hooks()
+	if s.db, err = metabase.Open(filepath.Join(dir, "meta"), &meta); err != nil {
 		return nil, errors.Join(err, s.blobs.Close())
 	}
 	go s.watch(s.setReadOnly)
@@ -38,7 +38,7 @@ func openShard(dir string, create bool, meta *metabase.Options) (s *shard, err e
 
 // openBlobs opens the storages. Their hooks may be called from now on.
 func (s *shard) openBlobs(create bool) (err error) {
-	hooks := blobstor.Hooks{Fault: s.fault}
+	hooks := s.hooks()
 	s.small, err = blobovnicza.Open(filepath.Join(s.dir, "small"), &blobovnicza.Options{Create: create, Hooks: hooks})
 	if err != nil {
 		return err
@@ -65,20 +65,12 @@ func (s *shard) put(ctx context.Context, recs []metabase.Record, write func() (b
 		return err
 	}
 	recs[0].Location = at
-	err = s.note(s.db.Put(ctx, recs...))
-	if refused(err) {
+	err = s.db.Put(ctx, recs...)
+	if metabase.IsRefusal(err) {
 		// Nothing was recorded. The blob goes, or a rebuild would record it.
 		return errors.Join(err, s.blobs.Delete(context.WithoutCancel(ctx), recs[0].Address, at))
 	}
 	return err
-}
-
-// refused reports whether the metabase has looked at a record and said no.
-func refused(err error) bool {
-	return slices.ContainsFunc([]error{
-		metabase.ErrBuried, metabase.ErrGarbage, metabase.ErrExpired, metabase.ErrContainer,
-		metabase.ErrHeld, metabase.ErrTarget, metabase.ErrRecord,
-	}, func(no error) bool { return errors.Is(err, no) })
 }
 
 // setReadOnly refuses writes, those of the background included.

@@ -2,6 +2,7 @@ package neofs
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/big"
@@ -127,6 +128,8 @@ func (f *Filter) translate() (t metabase.Filter, err error) {
 
 func isNumeric(op metabase.Op) bool { return op >= metabase.GT && op <= metabase.LE }
 
+const numberSize = 33 // bytes of a number in a cursor
+
 // Bounds of numbers.
 var (
 	greatest = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
@@ -140,4 +143,76 @@ func parseNumber(s string) (*big.Int, bool) {
 	}
 	n, ok := new(big.Int).SetString(s, 10)
 	return n, ok && n.CmpAbs(greatest) <= 0
+}
+
+// byID reports whether the results of a translated search come in the order of IDs.
+func byID(q *metabase.Query) bool {
+	return len(q.Attrs) == 0 || len(q.Filters) == 0 || q.Filters[0].Op == metabase.Absent
+}
+
+// Cursor returns the cursor that leads behind a page of a query, "" if that was the last.
+//
+// It is base64 of the place where the page ended. In the order of IDs that is an ID; in that of an attribute, its name,
+// a zero byte, its value and the ID. A value has a zero byte behind it, unless results come in the order of numbers:
+// there it is a byte, 1 if it is not negative, and 32 bytes of magnitude, big-endian, complemented if it is.
+func Cursor(q metabase.Query, page metabase.Page) string {
+	if !page.More {
+		return ""
+	}
+	var b []byte
+	if !byID(&q) {
+		b = append(append(b, q.Filters[0].Key...), 0)
+		if n, ok := parseNumber(page.Next.Value); ok && isNumeric(q.Filters[0].Op) {
+			if n.Sign() >= 0 {
+				n.Add(n, big.NewInt(1)) // then the sum below is at least 2^256, with a byte that is 1
+			}
+			b = append(b, n.Add(n, greatest).FillBytes(make([]byte, numberSize))...)
+		} else {
+			b = append(append(b, page.Next.Value...), 0)
+		}
+	}
+	return base64.StdEncoding.EncodeToString(append(b, page.Next.Object[:]...))
+}
+
+// ParseCursor returns the place where a query goes on. A cursor that [Cursor] cannot have made for it is
+// [metabase.ErrQuery].
+func ParseCursor(q metabase.Query, cursor string) (at metabase.Position, err error) {
+	if cursor == "" {
+		return at, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(cursor)
+	end, ok := len(b)-idSize, false
+	if err == nil && end >= 0 {
+		at.Object = blobstor.ID(b[end:])
+		at.Value, ok = cutValue(&q, string(b[:end]))
+	}
+	// All else that may be wrong with it, Cursor would not write so.
+	if !ok || at.Object.IsZero() || Cursor(q, metabase.Page{More: true, Next: at}) != cursor {
+		return metabase.Position{}, badQuery("no cursor of this search")
+	}
+	return at, nil
+}
+
+// cutValue returns the value that is in a cursor without its ID, or would be if Cursor wrote it.
+func cutValue(q *metabase.Query, s string) (value string, ok bool) {
+	switch {
+	case len(q.Filters) == 0:
+		return "", true
+	case byID(q):
+		return q.Filters[0].Value, true // the only one there is
+	}
+	f := &q.Filters[0]
+	value = strings.TrimPrefix(s, f.Key+"\x00")
+	if !isNumeric(f.Op) {
+		value = strings.TrimSuffix(value, "\x00")
+		return value, (f.Op != metabase.EQ || value == f.Value) && (f.Op != metabase.Prefix || strings.HasPrefix(value, f.Value))
+	}
+	if len(value) != numberSize {
+		return "", false
+	}
+	n := new(big.Int).SetBytes([]byte(value))
+	if n.Sub(n, greatest).Sign() > 0 {
+		n.Sub(n, big.NewInt(1))
+	}
+	return n.String(), true
 }

@@ -1,11 +1,17 @@
 package neofs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/nspcc-dev/neo-go/pkg/crypto/hash"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/metabase"
@@ -35,16 +41,14 @@ func Parse(info blobstor.Info, r io.ReaderAt) ([]metabase.Record, error) {
 // object that was cut, does not follow the protocol, or has a header of more than 16 KiB is [metabase.ErrRecord].
 // Nothing of prefix is retained.
 func Records(prefix []byte, size int64) ([]metabase.Record, error) {
-	h, err := parseObject(prefix, size)
-	h.add(Phy, set, metabase.Opaque)
-	recs := []metabase.Record{h.Record}
-	for err == nil && !h.Parent.IsZero() && len(h.parentHeader) > 0 {
+	r, parent, err := parseObject(prefix, size)
+	recs := []metabase.Record{r}
+	for err == nil && len(parent) > 0 && !r.Parent.IsZero() {
 		if len(recs) > maxParents {
 			return nil, bad("a part of a part of a part")
 		}
-		h, err = parseHead(h.parentHeader, h.Parent)
-		h.Virtual = true
-		recs = append(recs, h.Record)
+		r, parent, err = parseHeader(parent, string(r.Parent[:]), true)
+		recs = append(recs, r)
 	}
 	if err != nil {
 		return nil, err
@@ -56,103 +60,114 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", metabase.ErrRecord, fmt.Sprintf(format, args...))
 }
 
-// Wire types of protobuf, which are the last three bits of a tag, behind the number of the field. A field of another
-// type than the protocol says is one that is not known, and those are passed over.
+// Wire types of protobuf, the last three bits of a tag, behind the number of the field; 1 and 5 are 8 and 4 bytes.
 const (
 	varint = 0
 	length = 2
 )
 
-// fields reads a message field by field. After an error it reads nothing.
+// fields reads messages of protobuf field by field. After an error it reads nothing.
 type fields struct {
 	b     []byte
 	tag   uint64
 	value uint64 // a varint, or the length of data
-	data  []byte
 	err   error
 }
 
-func (f *fields) next() bool {
+// message has fields by number and wire type; what the protocol does not have is passed over. Of a field that comes
+// twice the last one counts, but a header has many attributes, and its split may come in pieces.
+type message struct {
+	num           [10]uint64
+	data          [10][]byte
+	attrs, splits [][]byte // fields 10 and 11
+}
+
+func (f *fields) next(m *message) bool {
 	if len(f.b) == 0 || f.err != nil {
 		return false
 	}
 	f.tag = f.uvarint()
-	var n uint64
-	switch f.tag & 7 {
-	case varint:
+	n, wire := f.tag>>3, f.tag&7
+	if wire == varint || wire == length {
 		f.value = f.uvarint()
-	case length:
-		f.value = f.uvarint()
-		n = f.value
-	case 1:
-		n = 8
-	case 5:
-		n = 4
-	default:
-		f.err = bad("a field of wire type %d", f.tag&7)
 	}
-	if f.err == nil && n > uint64(len(f.b)) {
-		f.err = bad("it ends in a field of %d bytes", n)
+	const never = math.MaxUint64 // there are no such fields
+	size := [8]uint64{varint: 0, 8, length: f.value, never, never, 4, never, never}[wire]
+	if f.err == nil && size > uint64(len(f.b)) {
+		f.err = bad("field %d of wire type %d has %d bytes, and %d are left", n, wire, size, len(f.b))
 	}
-	if f.err == nil {
-		f.data, f.b = f.b[:n], f.b[n:]
+	if f.err != nil {
+		return false
 	}
-	return f.err == nil
+	var data []byte
+	switch data, f.b = f.b[:size], f.b[size:]; {
+	case wire == varint && n < 10:
+		m.num[n] = f.value
+	case wire == length && n < 10:
+		m.data[n] = data
+	case wire == length && n == 10:
+		m.attrs = append(m.attrs, data)
+	case wire == length && n == 11:
+		m.splits = append(m.splits, data)
+	}
+	return true
 }
 
 func (f *fields) uvarint() uint64 {
 	v, n := binary.Uvarint(f.b)
 	if n <= 0 {
 		f.err = bad("it ends in a number")
-		return 0
+		return math.MaxUint64 // as a length, more than there can be
 	}
 	f.b = f.b[n:]
 	return v
 }
 
-// pair reads the field as a message whose fields 1 and 2 are all that matters.
-func (f *fields) pair() (values [3]uint64, data [3]string) {
-	in := fields{b: f.data}
-	for in.next() {
-		switch n := in.tag >> 3; {
-		case n > 2:
-		case in.tag&7 == varint:
-			values[n] = in.value
-		case in.tag&7 == length:
-			data[n] = string(in.data)
+// message reads a message that is in one piece, in several or not there.
+func (f *fields) message(pieces ...[]byte) (m message) {
+	for _, f.b = range pieces {
+		for f.next(&m) {
 		}
 	}
-	f.err = in.err
-	return values, data
+	return m
 }
 
-// bytes returns field n of the message that the field is, which must have this size.
-func (f *fields) bytes(n, size int) string {
-	_, data := f.pair()
-	if f.err == nil && len(data[n]) != size {
-		f.err = bad("field %d has %d bytes, not %d", f.tag>>3, len(data[n]), size)
+// bytes returns field n of the message b, which must have this size; "" if there is no message.
+func (f *fields) bytes(b []byte, n, size int) string {
+	if b == nil {
+		return ""
 	}
-	return data[n]
+	m := f.message(b)
+	if f.err == nil && len(m.data[n]) != size {
+		f.err = bad("%d bytes, where %d are a value", len(m.data[n]), size)
+	}
+	return string(m.data[n])
 }
 
-func (f *fields) id() (id blobstor.ID) {
-	copy(id[:], f.bytes(1, len(id)))
+// version returns the text of a version, which has two numbers.
+func (f *fields) version(b []byte) string {
+	if b == nil {
+		return ""
+	}
+	m := f.message(b)
+	return fmt.Sprintf("v%d.%d", m.num[1], m.num[2])
+}
+
+// id returns the ID that a message has, "" if that is zero.
+func (f *fields) id(b []byte) string {
+	id := f.bytes(b, 1, idSize)
+	if strings.Trim(id, "\x00") == "" {
+		return ""
+	}
 	return id
 }
 
-// parseObject reads an object as far as its payload, which is the last field.
-func parseObject(b []byte, size int64) (h head, err error) {
+// parseObject reads an object as far as its payload, which is the last field. What it returns is that of parseHeader.
+func parseObject(b []byte, size int64) (r metabase.Record, parent []byte, err error) {
 	const payloadTag = 4<<3 | length
 	f := fields{b: b}
-	var id blobstor.ID
-	var header []byte
-	for f.next() && f.tag != payloadTag {
-		switch f.tag {
-		case 1<<3 | length:
-			id = f.id()
-		case 3<<3 | length:
-			header = f.data
-		}
+	var o message
+	for f.next(&o) && f.tag != payloadTag {
 	}
 	end, payload := uint64(len(b)-len(f.b)), uint64(0)
 	if f.tag == payloadTag {
@@ -160,81 +175,107 @@ func parseObject(b []byte, size int64) (h head, err error) {
 			f.err, end = nil, end+payload // it goes on behind the prefix
 		}
 	}
+	id, header := f.id(o.data[1]), o.data[3]
 	switch {
 	case f.err != nil:
-		return h, f.err
+		return r, nil, f.err
 	case size >= 0 && end != uint64(size):
-		return h, bad("%d bytes, where %d make the object", size, end)
-	case id.IsZero() || header == nil || len(header) > maxHeader:
-		return h, bad("object %v with a header of %d bytes", id, len(header))
+		return r, nil, bad("%d bytes, where %d make the object", size, end)
+	case id == "" || len(header) > maxHeader:
+		return r, nil, bad("object %x with a header of %d bytes", id, len(header))
 	}
-	if h, err = parseHead(header, id); err == nil && size >= 0 && payload != uint64(h.Size) {
-		err = bad("a payload of %d bytes, %d by its header", payload, h.Size)
+	if r, parent, err = parseHeader(header, id, false); err == nil && size >= 0 && payload != uint64(r.Size) {
+		err = bad("a payload of %d bytes, %d by its header", payload, r.Size)
 	}
-	return h, err
+	return r, parent, err
 }
 
-// head is a header that is read, and the record that becomes of it. Of a field that comes twice, the last one counts.
-type head struct {
-	metabase.Record
-	version, owner, hash string
-	objectType, epoch    uint64
-	attrs                [][3]string // keys and values, as 1 and 2
-	first                blobstor.ID
-	splitID              string
-	parentHeader         []byte
-	children             bool
-}
+// Types of objects by their number, and what they are to others.
+var (
+	typeNames = [...]string{"REGULAR", "TOMBSTONE", "STORAGE_GROUP", "LOCK", "LINK"}
+	typeKinds = [...]metabase.Kind{metabase.Regular, metabase.Tombstone, metabase.Regular, metabase.Lock, metabase.Link}
+)
 
-// parseHead makes the record of the object with this ID and header.
-func parseHead(b []byte, id blobstor.ID) (h head, err error) {
-	h.Address.Object = id
-	f := fields{b: b}
-	for f.next() {
-		switch f.tag {
-		case 1<<3 | length:
-			v, _ := f.pair()
-			h.version = fmt.Sprintf("v%d.%d", v[1], v[2])
-		case 2<<3 | length:
-			h.Address.Container = f.id()
-		case 3<<3 | length:
-			h.owner = f.bytes(1, ownerSize)
-		case 4<<3 | varint:
-			h.epoch = f.value
-		case 5<<3 | varint:
-			h.Size = int64(f.value)
-		case 6<<3 | length:
-			h.hash = f.bytes(2, hashSize)
-		case 7<<3 | varint:
-			h.objectType = f.value
-		case 10<<3 | length:
-			_, attr := f.pair()
-			h.attrs = append(h.attrs, attr)
-		case 11<<3 | length:
-			f.err = h.parseSplit(f.data)
+// parseHeader makes the record of the object with this ID and header, and returns the header of what it is a part of.
+func parseHeader(b []byte, id string, virtual bool) (r metabase.Record, parentHeader []byte, err error) {
+	var f fields
+	h := f.message(b)
+	split := f.message(h.splits...)
+	version, container, objectType := f.version(h.data[1]), f.id(h.data[2]), h.num[7]
+	owner, sum := f.bytes(h.data[3], 1, ownerSize), f.bytes(h.data[6], 2, hashSize)
+	parent, first, splitID := f.id(split.data[1]), f.id(split.data[7]), string(split.data[6])
+	r.Size, r.Virtual, parentHeader = int64(h.num[5]), virtual, split.data[4]
+	switch {
+	case f.err != nil:
+		return r, nil, f.err
+	case container == "" || objectType >= uint64(len(typeNames)) || r.Size < 0:
+		return r, nil, bad("container %x, type %d, %d bytes", container, objectType, r.Size)
+	case owner != "" && string(hash.Checksum([]byte(owner[:ownerEnd]))) != owner[ownerEnd:]:
+		return r, nil, bad("an owner with a wrong checksum")
+	case splitID != "" && len(splitID) != uuidSize:
+		return r, nil, bad("a split ID of %d bytes", len(splitID))
+	}
+	copy(r.Address.Container[:], container)
+	copy(r.Address.Object[:], id)
+	copy(r.Parent[:], parent)
+	if r.Kind = typeKinds[objectType]; objectType == 0 && split.data[5] != nil {
+		r.Kind = metabase.Link // it lists children
+	}
+	if r.Chain = cmp.Or(splitID, first); r.Chain == "" && parent == "" && len(parentHeader) > 0 {
+		r.Chain = id // it is the first
+	}
+	root := ""
+	if objectType == 0 && parent == "" && r.Chain == "" {
+		root = set
+	}
+	r.Attrs = make([]metabase.Attr, 0, 11+len(h.attrs))
+	for _, a := range [...]metabase.Attr{
+		{Key: Version, Value: version, Mode: metabase.Opaque},
+		{Key: Owner, Value: owner, Mode: metabase.Opaque},
+		{Key: PayloadHash, Value: sum, Mode: metabase.Opaque},
+		{Key: ObjectType, Value: typeNames[objectType], Mode: metabase.Opaque},
+		{Key: CreationEpoch, Value: strconv.FormatUint(h.num[4], 10)},
+		{Key: PayloadLength, Value: strconv.FormatInt(r.Size, 10)},
+		{Key: SplitParent, Value: parent, Mode: metabase.Opaque},
+		{Key: SplitFirst, Value: first, Mode: metabase.Opaque},
+		{Key: SplitID, Value: splitID, Mode: metabase.Opaque},
+		{Key: Root, Value: root, Mode: metabase.Opaque},
+	} {
+		if a.Value != "" {
+			r.Attrs = append(r.Attrs, a)
 		}
 	}
-	if f.err != nil {
-		return h, f.err
-	}
-	return h, h.complete()
+	return r, parentHeader, f.attributes(&r, h.attrs)
 }
 
-func (h *head) parseSplit(b []byte) error {
-	f := fields{b: b}
-	for f.next() {
-		switch f.tag {
-		case 1<<3 | length:
-			h.Parent = f.id()
-		case 4<<3 | length:
-			h.parentHeader = f.data
-		case 5<<3 | length:
-			h.children = true
-		case 6<<3 | length:
-			h.splitID = string(f.data)
-		case 7<<3 | length:
-			h.first = f.id()
+// attributes adds the attributes of a header, and what they mean.
+func (f *fields) attributes(r *metabase.Record, attrs [][]byte) error {
+	helper := r.Kind == metabase.Tombstone || r.Kind == metabase.Lock
+	for _, b := range attrs {
+		m := f.message(b)
+		a := metabase.Attr{Key: string(m.data[1]), Value: string(m.data[2])}
+		switch {
+		case a.Key == ecHashes || strings.HasPrefix(a.Key, reserved):
+			continue
+		case a.Key == Expiration:
+			if n, err := strconv.ParseUint(a.Value, 10, 64); err == nil {
+				r.Expires = max(n, 1)
+			}
+		case a.Key == Associate:
+			a.Mode = metabase.Opaque
+			if id, err := blobstor.ParseID(a.Value); err == nil {
+				if a.Value = string(id[:]); helper {
+					r.Target = id
+				}
+			}
 		}
+		r.Attrs = append(r.Attrs, a)
+	}
+	if !r.Virtual {
+		r.Attrs = append(r.Attrs, metabase.Attr{Key: Phy, Value: set, Mode: metabase.Opaque})
+	}
+	if f.err == nil && helper && r.Target.IsZero() {
+		return bad("a %v that names no target", r.Kind)
 	}
 	return f.err
 }

@@ -172,6 +172,7 @@ func TestInvalidObjects(t *testing.T) {
 		"header too large":       object(10, header(0, 3).attr("a", strings.Repeat("x", maxHeader)), 3),
 		"payload shorter":        object(10, h, 2),
 		"payload longer":         object(10, h, 4),
+		"payload without length": append(msg(nil).id(1, id(10)).msg(3, header(0, 0)), 4<<3|2),
 		"payload missing":        msg(nil).id(1, id(10)).msg(3, h),
 		"bytes behind":           append(bytes.Clone(whole), 0),
 		"negative payload":       object(10, header(0, 3).num(5, 1<<63), 3),
@@ -283,6 +284,15 @@ func TestFieldsTwice(t *testing.T) {
 		if text, n := attr(r, key); text != want || n != 1 {
 			t.Errorf("%s is %d times there: %s", key, n, text)
 		}
+	}
+}
+
+// TestSplitInPieces: a message that comes in pieces is one, as everywhere in protobuf.
+func TestSplitInPieces(t *testing.T) {
+	h := header(0, 3).msg(11, msg(nil).id(1, id(9)).id(7, id(5))).msg(11, msg(nil).msg(4, header(0, 9)).id(7, id(8)))
+	recs := records(t, object(10, h, 3))
+	if len(recs) != 2 || recs[0].Parent != id(9) || recs[0].Chain != string(raw(8)) || recs[1].Address != address(9) {
+		t.Errorf("%+v", recs)
 	}
 }
 

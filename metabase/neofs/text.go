@@ -6,6 +6,7 @@ import (
 
 	"github.com/nspcc-dev/neo-go/pkg/crypto/hash"
 	"github.com/nspcc-dev/neo-go/pkg/encoding/base58"
+	"github.com/nspcc-dev/neo-go/pkg/io"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -36,7 +37,8 @@ const (
 const (
 	set       = "1" // the value of Root and Phy
 	idSize    = len(blobstor.ID{})
-	ownerSize = 25 // a version, a script hash, and a checksum of 4 bytes
+	ownerEnd  = 21 // a version and a script hash; behind it there is a checksum of 4 bytes
+	ownerSize = ownerEnd + 4
 	hashSize  = 32
 	uuidSize  = 16
 )
@@ -78,7 +80,7 @@ func Text(key, value string) string {
 		h := hex.EncodeToString(b)
 		return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 	case f == ownerSize:
-		return base58.CheckEncode(b[: ownerSize-4 : ownerSize-4])
+		return base58.CheckEncode(b[:ownerEnd:ownerEnd])
 	case key == PayloadHash:
 		return hex.EncodeToString(b)
 	}
@@ -109,7 +111,19 @@ func Value(key, text string) (value string, ok bool) {
 	return value, true
 }
 
-func isOwner(b string) bool {
-	const end = ownerSize - 4
-	return len(b) == ownerSize && string(hash.Checksum([]byte(b[:end]))) == b[end:]
+// Address is a [blobstor.Address] that Neo's serialization reads and writes, as 64 bytes, the container first.
+type Address blobstor.Address
+
+var _ io.Serializable = (*Address)(nil)
+
+// EncodeBinary implements [io.Serializable].
+func (a *Address) EncodeBinary(w *io.BinWriter) {
+	w.WriteBytes(a.Container[:])
+	w.WriteBytes(a.Object[:])
+}
+
+// DecodeBinary implements [io.Serializable]. After an error, which r has, the address is not defined.
+func (a *Address) DecodeBinary(r *io.BinReader) {
+	r.ReadBytes(a.Container[:])
+	r.ReadBytes(a.Object[:])
 }
