@@ -104,7 +104,7 @@ func build(d *durable.Dir, desc durable.Descriptor) error {
 			return err
 		}
 	}
-	return d.WriteFile(markClean, nil)
+	return d.SetMark("", durable.MarkClean)
 }
 
 func (t *Tree) start() error {
