@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
@@ -193,7 +192,6 @@ func (t *Tree) isCurrent(b *blob) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	now, err := f.Stat()
-	then, errThen := b.f.Stat()
-	return err != nil || errThen != nil || os.SameFile(now, then)
+	same, err := f.Same(b.f)
+	return err != nil || same
 }

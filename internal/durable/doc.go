@@ -6,9 +6,10 @@
 //
 // A new file is written without its name ([Dir.Temp]), synced ([File.Datasync]), named ([Temp.Link] or
 // [Temp.Replace]), and its directory is synced ([Dir.Sync]); only then does it survive power loss. A removal
-// lasts after Dir.Sync, a move to another directory ([Dir.Move]) after one there, and a new directory after [Dir.Mkdir], which syncs the directory above. The sync of data
-// never covers a name, nor the other way round. A sync that failed is never repeated: the kernel may report the
-// second one as good although the bytes are gone. File and Dir remember the failure.
+// lasts after Dir.Sync, a move to another directory ([Dir.Move]) after one there, and a new directory after
+// [Dir.Mkdir], which syncs the directory above. The sync of data never covers a name, nor the other way round. A sync
+// that failed is never repeated: the kernel may report the second one as good although the bytes are gone. File and Dir
+// remember the failure.
 //
 // On Linux data is synced by fdatasync, on darwin by F_FULLFSYNC, on Windows by FlushFileBuffers. Windows has no
 // sync for directories: there, names are as safe as the file system's journal makes them.
