@@ -293,5 +293,12 @@ func TestUncleanStop(t *testing.T) {
 		if n := files(t, tree); n != 1 {
 			t.Fatalf("%d files are left", n)
 		}
+
+		check(t, tree.SetReadOnly(ctx, true))
+		done := tree.sweep.done
+		check(t, tree.SetReadOnly(ctx, false))
+		if tree.sweep.done != done {
+			t.Fatal("all is swept again")
+		}
 	}
 }
