@@ -16,6 +16,9 @@ import (
 
 var ctx = context.Background()
 
+// thorough is set by GRANARY_THOROUGH=1. Without it tests that go through many moments take fewer, others each time.
+var thorough = os.Getenv("GRANARY_THOROUGH") != ""
+
 // memory is a directory in memory if there is one: tests that model the loss of power, or make many directories,
 // need no disk.
 func memory(t testing.TB) string {

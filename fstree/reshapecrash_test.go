@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -65,6 +66,7 @@ type film struct {
 	power *crashtest.Recorder
 	story *story
 	every int
+	turn  int // which of every steps it is
 
 	mu       sync.Mutex
 	count    int
@@ -81,7 +83,9 @@ func filming(t *testing.T, root string, l ledger, every int) *film {
 	t.Helper()
 	power, err := crashtest.NewRecorder(root)
 	check(t, err)
-	return &film{t: t, dir: filepath.Join(root, "store"), power: power, story: &story{ledger: l}, every: every}
+	f := &film{t: t, dir: filepath.Join(root, "store"), power: power, story: &story{ledger: l}, every: every}
+	f.turn = rand.IntN(every)
+	return f
 }
 
 func (f *film) Before(op durable.Op, path string, file *durable.File) error {
@@ -97,7 +101,7 @@ func (f *film) After(op durable.Op, path string, file *durable.File) { f.power.A
 func (f *film) step(op durable.Op, path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.count++; f.count%f.every != 0 {
+	if f.count++; f.count%f.every != f.turn {
 		return
 	}
 	f.story.mu.Lock() // Nothing is acknowledged between the two halves of the picture.
@@ -186,9 +190,12 @@ func settleFates(t *testing.T, tree *Tree, l ledger) {
 // TestReshapePowerLoss cuts the power at the steps of a Reshape beside puts and deletes, and again at the steps of a
 // Reshape that goes on from there, to the same depth, back, or elsewhere. What was acknowledged holds.
 func TestReshapePowerLoss(t *testing.T) {
-	outer, inner, nested := 2, 7, 11
-	if testing.Short() {
+	outer, inner, nested := 4, 7, 5
+	switch {
+	case testing.Short():
 		outer, inner, nested = 11, 11, 4
+	case thorough:
+		outer, inner, nested = 2, 7, 11
 	}
 	eachPair(t, func(t *testing.T, old, depth int) {
 		for _, rename := range []bool{false, true} {
@@ -249,13 +256,21 @@ func TestReshapeFails(t *testing.T) {
 					for _, forever := range []bool{false, true} {
 						fault := crashtest.Fault{Op: op, Forever: forever, Err: no}
 						for failReshape(t, fault, pair[0], pair[1]) {
-							fault.N = fault.N*3/2 + 1
+							fault.N = later(fault.N)
 						}
 					}
 				})
 			}
 		}
 	}
+}
+
+// later is the operation to fail next.
+func later(n int) int {
+	if thorough {
+		return n*3/2 + 1
+	}
+	return n*2 + 1 + rand.IntN(n+1)
 }
 
 // failReshape makes one run with one fault, and reports whether the fault was met.
