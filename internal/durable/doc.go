@@ -16,7 +16,8 @@
 //
 // # Stores
 //
-// A store is a directory with a [Descriptor], which says what it is, and a lock ([OpenStore]).
+// A store is a directory with a [Descriptor], which says what it is, a lock ([OpenStore]), and in some packages a mark
+// that says how it was left ([Dir.SetMark]).
 //
 // A [Tap] sees every operation before and after, and may fail it; tests use it to inject faults and to model a
 // loss of power. The build tag generic selects the portable code on Linux too.
