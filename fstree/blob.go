@@ -148,13 +148,15 @@ func (b *blob) fetch(p []byte, off int64) error {
 func (b *blob) trail(off int64) trail { return trail{f: b.f, told: off, dropped: off} }
 
 // verify reads the whole payload.
-func (b *blob) verify() error {
+func (b *blob) verify() error { return b.through(b.trail(0), b.read) }
+
+// through has the whole payload read, a buffer at a time.
+func (b *blob) through(trail trail, read func(p []byte, off int64) (int, error)) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	trail := b.trail(0)
 	for off := int64(0); off < b.size; off += bufferSize {
 		trail.reading(off, b.size)
-		if _, err := b.read(buf[:min(bufferSize, b.size-off)], off); err != nil {
+		if _, err := read(buf[:min(bufferSize, b.size-off)], off); err != nil {
 			return err
 		}
 	}

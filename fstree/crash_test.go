@@ -31,9 +31,12 @@ func TestCrash(t *testing.T) { killCycles(t) }
 
 func killCycles(t *testing.T) {
 	t.Helper()
-	cycles := 30
-	if testing.Short() {
+	cycles := 12
+	switch {
+	case testing.Short():
 		cycles = 6
+	case thorough:
+		cycles = 30
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -142,9 +142,8 @@ func sweepFault(t *testing.T, fault crashtest.Fault, o Options) bool {
 	r.faults.Clear()
 	l.check(t, tree)
 
-	after := watched(t, lose(t, r.power))
-	o.tap = after.faults
-	l.check(t, reopen(t, after.dir, o))
+	o.tap = nil
+	l.check(t, reopen(t, filepath.Join(lose(t, r.power), "store"), o))
 
 	_ = tree.Close() // It may report the fault.
 	o.tap = r.faults
@@ -292,6 +291,13 @@ func TestUncleanStop(t *testing.T) {
 		<-tree.sweep.done
 		if n := files(t, tree); n != 1 {
 			t.Fatalf("%d files are left", n)
+		}
+
+		check(t, tree.SetReadOnly(ctx, true))
+		done := tree.sweep.done
+		check(t, tree.SetReadOnly(ctx, false))
+		if tree.sweep.done != done {
+			t.Fatal("all is swept again")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
@@ -14,6 +15,9 @@ import (
 )
 
 var ctx = context.Background()
+
+// thorough is set by GRANARY_THOROUGH=1. Without it tests that go through many moments take fewer, others each time.
+var thorough = os.Getenv("GRANARY_THOROUGH") != ""
 
 // memory is a directory in memory if there is one: tests that model the loss of power, or make many directories,
 // need no disk.
@@ -138,9 +142,9 @@ func mangle(t testing.TB, tree *Tree, addr blobstor.Address, change func(b []byt
 // files counts all files below the store's directory that hold blobs or temporaries.
 func files(t testing.TB, tree *Tree) (n int) {
 	t.Helper()
-	own := map[string]bool{"DESCRIPTOR": true, "LOCK": true, markClean: true, markDirty: true, markUnsynced: true}
+	own := []string{"DESCRIPTOR", "LOCK", durable.MarkClean, durable.MarkDirty, durable.MarkUnsynced}
 	check(t, filepath.Walk(tree.store.Dir.Path(), func(path string, info os.FileInfo, err error) error {
-		if err == nil && !info.IsDir() && !own[info.Name()] {
+		if err == nil && !info.IsDir() && !slices.Contains(own, info.Name()) {
 			n++
 		}
 		return err

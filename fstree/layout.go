@@ -103,7 +103,8 @@ type home struct {
 	old *dirRef // nil if there is no such layout, or no such directory
 }
 
-// enterHome opens the directories of a blob. With create the one for new blobs is made if it is missing. A
+// enterHome opens the directories of a blob. With create the one for new blobs is made if it is missing; without, the
+// caller holds the lock on the blob's name, for else one that is missing may be made and get the blob at any time. A
 // directory whose sync has failed is an error.
 func (t *Tree) enterHome(p place, create bool) (h home, err error) {
 	h.l = t.layout.Load()

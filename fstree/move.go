@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
-	"os"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -117,9 +116,8 @@ func (t *Tree) sameFile(old, dir *dirRef, p place) bool {
 		return false
 	}
 	defer b.Close()
-	infoA, errA := a.Stat()
-	infoB, errB := b.Stat()
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+	same, err := a.Same(b)
+	return err == nil && same
 }
 
 // verifyIn reads the whole copy that a directory has.

@@ -38,24 +38,26 @@ func (t *Tree) put(ctx context.Context, p place, data []byte) (time.Duration, er
 		return 0, blobstor.ErrTooLarge
 	}
 	synced, err := t.putNew(p, data)
-	if isNoSpace(err) && t.stored(p) {
-		return 0, nil // It needs no room.
+	if isNoSpace(err) {
+		if stored, e := t.confirm(p); stored && e == nil {
+			return 0, nil // It needs no room.
+		}
 	}
 	return synced, err
 }
 
 // putNew writes the blob to a new file and publishes that.
 func (t *Tree) putNew(p place, data []byte) (synced time.Duration, err error) {
+	if len(data) >= lookLimit {
+		if stored, err := t.confirm(p); stored || err != nil {
+			return 0, err
+		}
+	}
 	at, err := t.enterHome(p, true)
 	if err != nil {
 		return 0, err
 	}
 	defer t.leaveHome(at)
-	if len(data) >= lookLimit {
-		if stored, err := t.confirm(at, p); stored || err != nil {
-			return 0, err
-		}
-	}
 	temp, err := t.temp(at.dir.Dir)
 	if err != nil {
 		return 0, err
@@ -143,30 +145,24 @@ func (t *Tree) heal(temp *durable.Temp, at home, dir *dirRef, p place, damage er
 	return t.syncDir(dir)
 }
 
-// stored reports whether a whole copy of the blob is known to be stored durably.
-func (t *Tree) stored(p place) bool {
-	at, err := t.enterHome(p, false)
-	if err != nil {
-		return false
-	}
-	defer t.leaveHome(at)
-	stored, err := t.confirm(at, p)
-	return stored && err == nil
-}
-
-// confirm reports whether a whole copy of the blob is stored, and makes its name durable.
-func (t *Tree) confirm(at home, p place) (bool, error) {
+// confirm reports whether a whole copy of the blob is stored, and makes its name durable. The lock comes first: a move
+// that holds it may make a directory that is missing, and put the blob there.
+func (t *Tree) confirm(p place) (bool, error) {
 	t.names.lock(p.addr)
 	defer t.names.unlock(p.addr)
-	dir, err := at.holder(p)
-	if err != nil {
-		return false, err
+	var dir *dirRef
+	at, err := t.enterHome(p, false)
+	if err == nil {
+		defer t.leaveHome(at)
+		dir, err = at.holder(p)
 	}
-	err = t.verify(p)
-	if errors.Is(err, blobstor.ErrNotFound) || errors.Is(err, blobstor.ErrCorrupt) {
+	if err == nil {
+		err = t.verify(p)
+	}
+	switch {
+	case errors.Is(err, blobstor.ErrNotFound), errors.Is(err, blobstor.ErrCorrupt):
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	return true, t.syncDir(dir)
@@ -200,13 +196,14 @@ func (t *Tree) delete(ctx context.Context, p place) error {
 		return err
 	}
 	defer t.leaveWrite()
+	// As in confirm: what was missing before the lock may be there under it.
+	t.names.lock(p.addr)
+	defer t.names.unlock(p.addr)
 	at, err := t.enterHome(p, false)
 	if err != nil {
 		return err
 	}
 	defer t.leaveHome(at)
-	t.names.lock(p.addr)
-	defer t.names.unlock(p.addr)
 	wasOld, oldErr := t.removeFrom(at.old, p)
 	was, err := t.removeFrom(at.dir, p)
 	if was || wasOld {

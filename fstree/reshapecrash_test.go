@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -65,6 +66,7 @@ type film struct {
 	power *crashtest.Recorder
 	story *story
 	every int
+	turn  int // which of every steps it is
 
 	mu       sync.Mutex
 	count    int
@@ -81,7 +83,9 @@ func filming(t *testing.T, root string, l ledger, every int) *film {
 	t.Helper()
 	power, err := crashtest.NewRecorder(root)
 	check(t, err)
-	return &film{t: t, dir: filepath.Join(root, "store"), power: power, story: &story{ledger: l}, every: every}
+	f := &film{t: t, dir: filepath.Join(root, "store"), power: power, story: &story{ledger: l}, every: every}
+	f.turn = rand.IntN(every)
+	return f
 }
 
 func (f *film) Before(op durable.Op, path string, file *durable.File) error {
@@ -97,7 +101,7 @@ func (f *film) After(op durable.Op, path string, file *durable.File) { f.power.A
 func (f *film) step(op durable.Op, path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.count++; f.count%f.every != 0 {
+	if f.count++; f.count%f.every != f.turn {
 		return
 	}
 	f.story.mu.Lock() // Nothing is acknowledged between the two halves of the picture.
@@ -132,7 +136,8 @@ func (f *film) live(o Options, depth int, from int) {
 	check(f.t, tree.Close())
 }
 
-// recover opens what a picture shows and goes on to a depth. It returns the pictures of that.
+// recover opens what a picture shows and goes on to a depth. It returns the pictures of that, none if every is 0: then
+// nobody needs to follow what is durable, which is most of the work.
 func (p *picture) recover(t *testing.T, depth, every int) []picture {
 	t.Helper()
 	defer func() {
@@ -140,8 +145,13 @@ func (p *picture) recover(t *testing.T, depth, every int) []picture {
 			t.Log(p.where)
 		}
 	}()
-	f := filming(t, p.dir, p.ledger, every)
-	tree := reopen(t, f.dir, Options{tap: f})
+	f := &film{dir: filepath.Join(p.dir, "store"), story: &story{ledger: p.ledger}}
+	var o Options
+	if every > 0 {
+		f = filming(t, p.dir, p.ledger, every)
+		o.tap = f
+	}
+	tree := reopen(t, f.dir, o)
 	p.ledger.check(t, tree)
 	settleFates(t, tree, f.story.ledger)
 	check(t, tree.Reshape(ctx, depth))
@@ -180,9 +190,12 @@ func settleFates(t *testing.T, tree *Tree, l ledger) {
 // TestReshapePowerLoss cuts the power at the steps of a Reshape beside puts and deletes, and again at the steps of a
 // Reshape that goes on from there, to the same depth, back, or elsewhere. What was acknowledged holds.
 func TestReshapePowerLoss(t *testing.T) {
-	outer, inner, nested := 2, 7, 11
-	if testing.Short() {
+	outer, inner, nested := 4, 7, 5
+	switch {
+	case testing.Short():
 		outer, inner, nested = 11, 11, 4
+	case thorough:
+		outer, inner, nested = 2, 7, 11
 	}
 	eachPair(t, func(t *testing.T, old, depth int) {
 		for _, rename := range []bool{false, true} {
@@ -201,13 +214,13 @@ func TestReshapePowerLoss(t *testing.T) {
 			f.live(Options{rename: rename}, depth, 12)
 			again := 0
 			for i, p := range f.pictures {
-				every := 1 << 30
+				every := 0
 				if i%nested == nested-1 {
 					every = inner
 				}
 				for k, q := range p.recover(t, goal(i, old, depth), every) {
 					q.where = p.where + "; " + q.where
-					q.recover(t, goal(k, old, depth), 1<<30)
+					q.recover(t, goal(k, old, depth), 0)
 					again++
 				}
 			}
@@ -243,13 +256,21 @@ func TestReshapeFails(t *testing.T) {
 					for _, forever := range []bool{false, true} {
 						fault := crashtest.Fault{Op: op, Forever: forever, Err: no}
 						for failReshape(t, fault, pair[0], pair[1]) {
-							fault.N = fault.N*3/2 + 1
+							fault.N = later(fault.N)
 						}
 					}
 				})
 			}
 		}
 	}
+}
+
+// later is the operation to fail next.
+func later(n int) int {
+	if thorough {
+		return n*3/2 + 1
+	}
+	return n*2 + 1 + rand.IntN(n+1)
 }
 
 // failReshape makes one run with one fault, and reports whether the fault was met.
@@ -288,8 +309,7 @@ func failReshape(t *testing.T, fault crashtest.Fault, old, depth int) bool {
 	r.faults.Clear()
 	l.check(t, tree)
 
-	after := watched(t, lose(t, r.power))
-	resumed, lost := reopen(t, after.dir, Options{tap: after.faults}), maps.Clone(l)
+	resumed, lost := reopen(t, filepath.Join(lose(t, r.power), "store"), Options{}), maps.Clone(l)
 	for _, n := range failed {
 		lost[n] = either
 	}

@@ -1,6 +1,8 @@
 package fstree
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -245,4 +247,57 @@ func TestReshapesWait(t *testing.T) {
 	<-done
 	checkAll(t, tree, model)
 	checkPlaces(t, tree, model, 0)
+}
+
+// TestWriteMeetsFirstMove: a blob moves into a directory that is new while a call waits for the lock on its name. The
+// call must not go by what was there before it waited.
+func TestWriteMeetsFirstMove(t *testing.T) {
+	for name, write := range map[string]func(tree *Tree) error{
+		"delete": func(tree *Tree) error { return tree.Delete(ctx, address(1), "") },
+		"confirm": func(tree *Tree) error {
+			if stored, err := tree.confirm(tree.place(address(1))); !stored || err != nil {
+				return fmt.Errorf("stored %v, %w", stored, err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := begun(t, filepath.Join(memory(t), "store"), Options{}, 1, 2)
+			put(t, tree, 1, 100)
+			check(t, scatter(tree, address(1), toOld))
+			check(t, os.Remove(filepath.Dir(pathAt(tree, address(1), 2))))
+			check(t, tree.Close())
+			tree = reopen(t, tree.store.Dir.Path(), Options{})
+			tree.names.lock(address(1))
+			done := make(chan error)
+			go func() { done <- write(tree) }()
+			select {
+			case err := <-done:
+				t.Fatalf("it did not wait: %v", err)
+			case <-time.After(50 * time.Millisecond):
+			}
+			moveLocked(t, tree, tree.place(address(1)))
+			tree.names.unlock(address(1))
+			check(t, <-done)
+			if name == "delete" {
+				lacks(t, tree, 1)
+			} else {
+				has(t, tree, 1, 100)
+			}
+		})
+	}
+}
+
+// moveLocked moves a blob as a Reshape does. The caller holds the lock on its name.
+func moveLocked(t *testing.T, tree *Tree, p place) {
+	t.Helper()
+	l := tree.layout.Load()
+	old, err := tree.usable(p.dir(l.old), false)
+	check(t, err)
+	defer tree.dirs.put(old)
+	dir, err := tree.usable(p.dir(l.depth), true)
+	check(t, err)
+	defer tree.dirs.put(dir)
+	check(t, tree.link(old, dir, p))
+	check(t, errors.Join(dir.Sync(), old.Remove(p.name()), old.Sync()))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
@@ -139,23 +138,24 @@ func (s *scrub) verify(p place) error {
 
 // read reads a blob through, without a lock, and with all gates left between any two reads.
 func (s *scrub) read(r *reader) error {
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
 	if err := s.wait(storedSize(r.b.size) - r.b.size); err != nil {
 		return err
 	}
-	hints := trail{f: r.b.f}
-	for off := int64(0); off < r.b.size; off += bufferSize {
-		hints.reading(off, r.b.size)
-		n := min(bufferSize, r.b.size-off)
-		if err := s.wait(n); err != nil {
-			return err
+	return r.b.through(s.trail(r.b), func(p []byte, off int64) (int, error) {
+		if err := s.wait(int64(len(p))); err != nil {
+			return 0, err
 		}
-		if _, err := r.readAt(buf[:n], off); err != nil {
-			return err
-		}
+		return r.readAt(p, off)
+	})
+}
+
+// trail reads nothing ahead if there is a rate, for a hint asks the disk for 8 MiB at once.
+func (s *scrub) trail(b *blob) trail {
+	t := b.trail(0)
+	if s.opts.Rate > 0 {
+		t.told = b.size
 	}
-	return nil
+	return t
 }
 
 // wait waits until the rate allows to read n bytes, and counts them. Time in which nothing was read gives no credit:
@@ -193,7 +193,6 @@ func (t *Tree) isCurrent(b *blob) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	now, err := f.Stat()
-	then, errThen := b.f.Stat()
-	return err != nil || errThen != nil || os.SameFile(now, then)
+	same, err := f.Same(b.f)
+	return err != nil || same
 }

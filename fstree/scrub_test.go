@@ -212,6 +212,28 @@ func TestScrubRate(t *testing.T) {
 	})
 }
 
+// TestScrubReadsAhead: the disk is told to read ahead only where that exceeds no rate.
+func TestScrubReadsAhead(t *testing.T) {
+	tree := create(t, Options{})
+	const size = 3 * bufferSize
+	put(t, tree, 1, size)
+	r, err := tree.newReader(ctx, tree.place(address(1)))
+	check(t, err)
+	defer r.Close()
+	for _, rate := range []int64{0, 1000} {
+		var n notes
+		s := scrub{t: tree, ctx: ctx, opts: ScrubOptions{Rate: rate}}
+		trail := s.trail(r.b)
+		trail.f = &n
+		for off := int64(0); off < size; off += bufferSize {
+			trail.reading(off, size)
+		}
+		if want := rate == 0; want != (len(n.ahead) > 0) {
+			t.Errorf("rate %d: it reads ahead %v", rate, n.ahead)
+		}
+	}
+}
+
 // TestScrubEnds ends a Scrub that sleeps: ctx and Close wake it.
 func TestScrubEnds(t *testing.T) {
 	for _, want := range []error{context.DeadlineExceeded, blobstor.ErrClosed} {

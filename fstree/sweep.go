@@ -3,6 +3,7 @@ package fstree
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -10,8 +11,9 @@ import (
 // sweeper removes the temporaries of an open that did not end with Close, in the background. After a Close there
 // are none.
 type sweeper struct {
+	needed atomic.Bool
+
 	mu     sync.Mutex
-	needed bool
 	cancel context.CancelFunc // of the run, nil if there is none
 	done   chan struct{}      // closed when the run has ended
 }
@@ -20,14 +22,16 @@ type sweeper struct {
 func (s *sweeper) start(t *Tree) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.needed || s.cancel != nil {
+	if !s.needed.Load() || s.cancel != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.done = cancel, make(chan struct{})
 	go func() {
 		defer close(s.done)
-		t.sweepAll(ctx)
+		if t.sweepAll(ctx) {
+			s.needed.Store(false)
+		}
 	}()
 }
 
@@ -61,19 +65,21 @@ func (s *sweeper) wait(ctx context.Context, closing <-chan struct{}) error {
 	}
 }
 
-// sweepAll sweeps the root, where streams are written, and all directories that hold blobs.
-func (t *Tree) sweepAll(ctx context.Context) {
+// sweepAll sweeps the root, where streams are written, and all directories that hold blobs. It reports whether it came
+// to the end.
+func (t *Tree) sweepAll(ctx context.Context) bool {
 	t.sweepDir(rootKey)
 	for _, depth := range t.layout.Load().depths() {
 		for key, err := range leaves(rootKey, depth, 0, t.list) {
 			if ctx.Err() != nil {
-				return
+				return false
 			}
 			if err == nil && key != rootKey {
 				t.sweepDir(key)
 			}
 		}
 	}
+	return true
 }
 
 func (t *Tree) sweepDir(key dirKey) {

@@ -104,7 +104,7 @@ func build(d *durable.Dir, desc durable.Descriptor) error {
 			return err
 		}
 	}
-	return d.WriteFile(markClean, nil)
+	return d.SetMark("", durable.MarkClean)
 }
 
 func (t *Tree) start() error {
@@ -127,7 +127,7 @@ func (t *Tree) start() error {
 	}
 	if unclean && !t.store.Created {
 		t.log.Warn("fstree: the store was not closed; what it left was synced")
-		t.sweep.needed = true
+		t.sweep.needed.Store(true)
 		t.sweep.start(t)
 	}
 	return nil

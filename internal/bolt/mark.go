@@ -1,18 +1,11 @@
 package bolt
 
-import (
-	"errors"
-	"io/fs"
+import "github.com/granary-store/granary/internal/durable"
 
-	"github.com/granary-store/granary/internal/durable"
-)
-
-// The mark is one empty file whose name says how the store was left. It is renamed, not made and removed, so that
-// Open and Close need no space on a full disk.
 const (
-	markClean    = "clean"    // all is durable
-	markDirty    = "dirty"    // open for writing, or was when the process died
-	markUnsynced = "unsynced" // the same, and commits were not synced
+	markClean    = durable.MarkClean
+	markDirty    = durable.MarkDirty
+	markUnsynced = durable.MarkUnsynced
 )
 
 // trust is how much Open believes the file, by the mark it finds.
@@ -24,50 +17,24 @@ const (
 	trustNothing              // commits were not synced, or there is no mark
 )
 
-// findMark returns the mark's name, the worst if there should be several, "" if there is none.
+// findMark returns the mark of the store, "" if there is none.
 func findMark(d *durable.Dir) (string, trust, error) {
-	for _, name := range []string{markUnsynced, markDirty, markClean} {
-		_, err := d.Stat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return "", trustNothing, err
-		case name == markClean:
-			return name, trustClosed, nil
-		case name == markDirty:
-			return name, trustCommits, nil
-		}
-		return name, trustNothing, nil
+	found, err := d.FindMark()
+	switch found {
+	case markClean:
+		return found, trustClosed, nil
+	case markDirty:
+		return found, trustCommits, nil
 	}
-	return "", trustNothing, nil
+	return found, trustNothing, err
 }
 
 // openMark makes the mark say, durably, that the store is open for writing.
 func openMark(d *durable.Dir, found string, noSync bool) error {
-	open := openName(noSync)
-	switch found {
-	case open:
-		return nil
-	case "":
-		return d.WriteFile(open, nil)
-	}
-	return setMark(d, found, open)
+	return d.SetMark(found, durable.OpenMark(noSync))
 }
 
 // closeMark makes the mark say that all is durable. The caller has made it so.
-func closeMark(d *durable.Dir, noSync bool) error { return setMark(d, openName(noSync), markClean) }
-
-func openName(noSync bool) string {
-	if noSync {
-		return markUnsynced
-	}
-	return markDirty
-}
-
-func setMark(d *durable.Dir, from, to string) error {
-	if err := d.Rename(from, to); err != nil {
-		return err
-	}
-	return d.Sync()
+func closeMark(d *durable.Dir, noSync bool) error {
+	return d.SetMark(durable.OpenMark(noSync), markClean)
 }

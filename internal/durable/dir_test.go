@@ -170,6 +170,19 @@ func TestLink(t *testing.T) {
 	checkIs(t, d.Link("a", sub, ".."), fs.ErrInvalid)
 	checkIs(t, d.Link("../a", sub, "c"), fs.ErrInvalid)
 	check(t, d.Link("a", sub, "c"))
+	for name, want := range map[string]bool{"c": true, "b": false} {
+		f, err := d.Open("a")
+		check(t, err)
+		defer f.Close()
+		g, err := sub.Open(name)
+		check(t, err)
+		if same, err := f.Same(g); same != want || err != nil {
+			t.Fatalf("a and sub/%s are the same: %v, %v", name, same, err)
+		}
+		check(t, g.Close())
+		_, err = f.Same(g)
+		checkIs(t, err, fs.ErrClosed)
+	}
 	check(t, os.WriteFile(d.join("a"), []byte("both"), 0o600))
 	if got, err := os.ReadFile(sub.join("c")); string(got) != "both" || err != nil {
 		t.Fatalf("%q, %v", got, err)

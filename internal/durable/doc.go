@@ -6,16 +6,18 @@
 //
 // A new file is written without its name ([Dir.Temp]), synced ([File.Datasync]), named ([Temp.Link] or
 // [Temp.Replace]), and its directory is synced ([Dir.Sync]); only then does it survive power loss. A removal
-// lasts after Dir.Sync, a move to another directory ([Dir.Move]) after one there, and a new directory after [Dir.Mkdir], which syncs the directory above. The sync of data
-// never covers a name, nor the other way round. A sync that failed is never repeated: the kernel may report the
-// second one as good although the bytes are gone. File and Dir remember the failure.
+// lasts after Dir.Sync, a move to another directory ([Dir.Move]) after one there, and a new directory after
+// [Dir.Mkdir], which syncs the directory above. The sync of data never covers a name, nor the other way round. A sync
+// that failed is never repeated: the kernel may report the second one as good although the bytes are gone. File and Dir
+// remember the failure.
 //
 // On Linux data is synced by fdatasync, on darwin by F_FULLFSYNC, on Windows by FlushFileBuffers. Windows has no
 // sync for directories: there, names are as safe as the file system's journal makes them.
 //
 // # Stores
 //
-// A store is a directory with a [Descriptor], which says what it is, and a lock ([OpenStore]).
+// A store is a directory with a [Descriptor], which says what it is, a lock ([OpenStore]), and in some packages a mark
+// that says how it was left ([Dir.SetMark]).
 //
 // A [Tap] sees every operation before and after, and may fail it; tests use it to inject faults and to model a
 // loss of power. The build tag generic selects the portable code on Linux too.

@@ -76,6 +76,16 @@ func (f *File) Stat() (fs.FileInfo, error) {
 	return info, pathError("stat", f.name, err)
 }
 
+// Same reports whether f and g are one file on the disk, opened twice or under two names.
+func (f *File) Same(g *File) (bool, error) {
+	a, errA := f.Stat()
+	b, errB := g.Stat()
+	if err := errors.Join(errA, errB); err != nil {
+		return false, err
+	}
+	return os.SameFile(a, b), nil
+}
+
 // ReadAt is as in [io.ReaderAt].
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.o.before(OpRead, f.d, f.name, f); err != nil {
@@ -211,6 +221,18 @@ func (f *File) Busy() bool { return f.f.busy() }
 func (f *File) Dup() (*os.File, error) {
 	file, err := f.f.dup(f.name)
 	return file, pathError("open", f.name, err)
+}
+
+// dup returns a second descriptor of the open file.
+func (f *sysFile) dup(name string) (file *os.File, err error) {
+	err = f.do(func(fd int) error {
+		again, err := dupFD(fd)
+		if err == nil {
+			file = os.NewFile(uintptr(again), name)
+		}
+		return err
+	})
+	return file, err
 }
 
 // Unlock gives up the lock that other code took on a file it got by Dup, and cannot give up itself.

@@ -34,18 +34,6 @@ func (f *sysFile) busy() bool { return false }
 
 func (f *sysFile) close() error { return f.f.Close() }
 
-// dup returns a second descriptor of the open file.
-func (f *sysFile) dup(name string) (file *os.File, err error) {
-	err = f.do(func(fd int) error {
-		again, err := dupFD(fd)
-		if err == nil {
-			file = os.NewFile(uintptr(again), name)
-		}
-		return err
-	})
-	return file, err
-}
-
 func (f *sysFile) readAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
 func (f *sysFile) writeAt(p []byte, off int64) (int, error) { return f.f.WriteAt(p, off) }

@@ -135,15 +135,3 @@ func (f *sysFile) stat() (fs.FileInfo, error) {
 	defer file.Close()
 	return file.Stat()
 }
-
-// dup returns a second descriptor of the open file.
-func (f *sysFile) dup(name string) (file *os.File, err error) {
-	err = f.do(func(fd int) error {
-		again, err := dupFD(fd)
-		if err == nil {
-			file = os.NewFile(uintptr(again), name)
-		}
-		return err
-	})
-	return file, err
-}

@@ -157,15 +157,11 @@ func (s *Store) sameLock() error {
 		return err
 	}
 	defer again.Close()
-	a, errA := again.Stat()
-	b, errB := s.lock.Stat()
-	if err := errors.Join(errA, errB); err != nil {
-		return err
+	same, err := again.Same(s.lock)
+	if err == nil && !same {
+		err = fmt.Errorf("%w: the lock was replaced", blobstor.ErrInUse)
 	}
-	if !os.SameFile(a, b) {
-		return fmt.Errorf("%w: the lock was replaced", blobstor.ErrInUse)
-	}
-	return nil
+	return err
 }
 
 // readDescriptor reads a descriptor file. A missing one is fs.ErrNotExist.

@@ -87,6 +87,26 @@ func TestStoreLock(t *testing.T) {
 	openStore(t, path, rw)
 }
 
+// TestStoreLockReplaced: a lock on a file that lost its name meanwhile keeps nobody out, and so is none.
+func TestStoreLockReplaced(t *testing.T) {
+	path := t.TempDir()
+	openStore(t, path, StoreOptions{Descriptor: want("x"), Create: true}).Close()
+	replaced := 0
+	o := StoreOptions{Descriptor: want("x"), Tap: vetoes(func(op Op, file string) error {
+		if op != OpOpen || filepath.Base(file) != lockName {
+			return nil
+		}
+		replaced++ // The lock is taken, and about to be compared with what bears its name.
+		return errors.Join(os.Remove(file), os.WriteFile(file, nil, 0o600))
+	})}
+	refused(t, path, o, blobstor.ErrInUse)
+	if replaced != 1 {
+		t.Fatalf("replaced %d times", replaced)
+	}
+	o.Tap = nil
+	openStore(t, path, o)
+}
+
 func TestStoreRefuses(t *testing.T) {
 	base := t.TempDir()
 	path := filepath.Join(base, "store")
