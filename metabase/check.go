@@ -246,7 +246,7 @@ func (db *DB) Compact(ctx context.Context) error {
 	}
 	if err == nil {
 		// Commits are counted anew, and until the next one the dictionary would not say what to look for.
-		_ = db.do(ctx, 0, step{frees: true, plan: func(*txn) error { return nil }})
+		_ = db.doOne(ctx, 0, func(*txn) error { return nil })
 	}
 	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
 }

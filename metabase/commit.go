@@ -52,6 +52,15 @@ func (db *DB) do(ctx context.Context, bytes int64, steps ...step) error {
 	return err
 }
 
+// doOne commits one step, which is taken even if there is hardly any room.
+func (db *DB) doOne(ctx context.Context, bytes int64, plan func(t *txn) error) error {
+	steps := []step{{frees: true, plan: plan}}
+	if err := db.do(ctx, bytes, steps...); err != nil {
+		return err
+	}
+	return steps[0].err
+}
+
 // commit is the committer's: one transaction for the group. If it fails before its commit, each operation gets one of
 // its own, so that one that the file's library cannot take spoils no other.
 func (db *DB) commit(group []*groupcommit.Op[*operation]) error {

@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"errors"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -14,22 +13,23 @@ import (
 func (db *DB) Drop(ctx context.Context, id blobstor.ID) error {
 	db.sweeping.Lock()
 	defer db.sweeping.Unlock()
-	s := step{frees: true, plan: func(t *txn) error {
-		n, ok := t.find(id)
-		if !ok {
-			return nil
-		}
-		n.gone = true
-		t.planName(n)
-		t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
-		return nil
-	}}
-	steps := []step{s}
-	err := db.do(ctx, 0, steps...)
-	if err = errors.Join(err, steps[0].err); err == nil {
+	err := db.doOne(ctx, 0, func(t *txn) error { return t.planUnknown(id) })
+	if err == nil {
 		err = db.finishDrops(ctx)
 	}
 	return blobstor.Wrap("drop", blobstor.Address{Container: id}, "", err)
+}
+
+// planUnknown plans that nobody knows a container any more, and that what is left of it will be removed.
+func (t *txn) planUnknown(id blobstor.ID) error {
+	n, ok := t.find(id)
+	if !ok {
+		return nil
+	}
+	n.gone = true
+	t.planName(n)
+	t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
+	return nil
 }
 
 // dropKeys is how many keys go in one commit.
@@ -42,12 +42,8 @@ func (db *DB) finishDrops(ctx context.Context) error {
 		if err != nil || !found {
 			return err
 		}
-		steps := []step{{frees: true, plan: func(t *txn) error { return t.planDrop(c) }}}
-		if err := db.do(ctx, dropKeys*100, steps...); err != nil {
+		if err := db.doOne(ctx, dropKeys*100, func(t *txn) error { return t.planDrop(c) }); err != nil {
 			return err
-		}
-		if steps[0].err != nil {
-			return steps[0].err
 		}
 	}
 }
