@@ -62,14 +62,22 @@ func (db *DB) dropped(ctx context.Context) (c container, found bool, err error) 
 	return c, found, err
 }
 
-// planDrop plans the removal of some keys of a container. What they say does not matter any more, damaged or not,
-// except when an object expires.
+// planDrop plans the removal of some keys of a container, if it still is one that was dropped: after a Reset its number
+// may be another's. What the keys say does not matter any more, damaged or not, except when an object expires. A key
+// that is out of order, where no look-up finds it, cannot be removed and is passed over: Check reports it.
 func (t *txn) planDrop(c container) error {
-	left := dropKeys
 	key := t.done(c.append(t.begin()))
+	entry := t.done(append(append(t.begin(), keyDropped...), key...))
+	if v, err := t.get(settings, entry); v == nil || err != nil {
+		return err
+	}
+	left := dropKeys
 	for _, class := range []byte{attrs, rels, marks, recs, counts} {
 		all := t.cursor(class, key, key)
 		for all.next() {
+			if t.bucket().Get(all.full) == nil {
+				continue
+			}
 			if left--; left < 0 {
 				return nil
 			}
@@ -79,7 +87,7 @@ func (t *txn) planDrop(c container) error {
 			t.del(class, t.done(append(t.begin(), all.key...)))
 		}
 	}
-	t.del(settings, t.done(append(append(t.begin(), keyDropped...), key...)))
+	t.del(settings, entry)
 	return nil
 }
 
