@@ -143,6 +143,15 @@ func (db *DB) enterWrite() error {
 	return nil
 }
 
+// writable returns why a write would be refused now, nil if it would be taken.
+func (db *DB) writable() error {
+	err := db.enterWrite()
+	if err == nil {
+		db.leave()
+	}
+	return err
+}
+
 // view runs fn in a read transaction, and wraps its error.
 func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn func(t *txn) error) error {
 	epoch, err := db.epoch(), ctx.Err()

@@ -157,13 +157,6 @@ func (t *txn) open(id blobstor.ID) (named, error) {
 	return n, nil
 }
 
-// planContainer plans the mark of a container.
-func (t *txn) planContainer(n named, m Mark) error {
-	n.marked = m != None
-	t.planName(n)
-	return nil
-}
-
 // Containers returns the IDs of all containers that objects were recorded of and that were not dropped, in order.
 // It is the caller's.
 func (db *DB) Containers(ctx context.Context) (ids []blobstor.ID, err error) {

@@ -67,6 +67,9 @@ func (db *DB) putEntries(ctx context.Context, es []Entry, force bool) error {
 
 // putAll commits the entries in groups that fit.
 func (db *DB) putAll(ctx context.Context, es []Entry, force bool) error {
+	if err := db.writable(); err != nil {
+		return err // also if there is nothing to commit
+	}
 	most := int64(groupBytes / 2)
 	if force {
 		most = rebuildBytes

@@ -27,11 +27,11 @@ type Match struct {
 // which may be nothing, and More. An object that cannot be read ends the page with an error that has its address: what
 // came before is returned too, with More, and Next goes on behind it. The page is the caller's, and one transaction.
 func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
-	p, err := q.check()
-	if err != nil {
-		return page, blobstor.Wrap("search", blobstor.Address{Container: q.Container}, "", err)
-	}
 	err = db.view(ctx, "search", blobstor.Address{Container: q.Container}, func(t *txn) error {
+		p, err := q.check()
+		if err != nil {
+			return err
+		}
 		n, ok := t.find(q.Container)
 		if !ok || n.marked && !q.AnyStatus || p.empty {
 			return nil
@@ -40,7 +40,7 @@ func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 		if s.left == 0 {
 			s.left = defaultScanLimit
 		}
-		err := s.run()
+		err = s.run()
 		page = s.page
 		return err
 	})
