@@ -36,10 +36,7 @@ func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 		if !ok || n.marked && !q.AnyStatus || p.empty {
 			return nil
 		}
-		s := search{plan: p, t: t, n: n, left: db.opts.ScanLimit}
-		if s.left == 0 {
-			s.left = defaultScanLimit
-		}
+		s := search{plan: p, t: t, n: n, left: db.scanLimit()}
 		err = s.run()
 		page = s.page
 		return err
