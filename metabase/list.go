@@ -62,7 +62,7 @@ func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys 
 			return nil
 		}
 		return t.scanFrom(dict, after.Container[:], nil, func(key, value []byte) (bool, error) {
-			n, err := t.parseName(key, value)
+			n, err := t.name(key, value)
 			if err != nil || n.marked {
 				return true, err
 			}
