@@ -94,12 +94,8 @@ func (t *txn) planDrop(c container) error {
 // planNoExpiry plans that the index of expiry forgets an object, if its record can still be read. An entry that stays
 // belongs to no container and is passed over.
 func (t *txn) planNoExpiry(c container, at *cursor) {
-	value, err := unseal(at.full, at.value)
-	if err != nil {
-		return
-	}
 	id := lastID(at.key)
-	if p, err := parseRecord(blobstor.Address{Object: id}, value); err == nil && p.head.Expires != 0 {
+	if p, err := at.record(blobstor.Address{Object: id}); err == nil && p.head.Expires != 0 {
 		t.del(expires, t.done(appendExpiry(t.begin(), p.head.Expires, c, &id)))
 	}
 }

@@ -103,12 +103,8 @@ func (t *txn) list(n named, after *blobstor.ID, page []Found, limit int, keys []
 
 // listed decides about the object whose record the cursor is at.
 func (t *txn) listed(n named, addr blobstor.Address, c *cursor) (v verdict, err error) {
-	value, err := unseal(c.full, c.value)
-	if err == nil {
-		v.stored = true
-		v.packed, err = parseRecord(addr, value)
-	}
-	if err == nil {
+	v.stored = true
+	if v.packed, err = c.record(addr); err == nil {
 		err = t.judgeRecord(n, &v, deepest)
 	}
 	return v, err

@@ -73,9 +73,13 @@ func (s *search) byID() error {
 	if !s.After.Object.IsZero() {
 		from = append(appendRecKey(nil, s.n.number, &s.After.Object), 0)
 	}
-	return s.t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
-		return s.look(lastID(key), nil, value)
-	})
+	c := s.t.cursor(recs, from, all)
+	for c.next() {
+		if more, err := s.look(lastID(c.key), nil, &c); !more || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyRoom is enough for most keys.
@@ -156,8 +160,9 @@ func (s *search) byNumber() error {
 	})
 }
 
-// look decides about one object, which a value of the first filter's attribute led to, and reports whether to go on.
-func (s *search) look(id blobstor.ID, by, record []byte) (more bool, err error) {
+// look decides about one object, which a value of the first filter's attribute led to, or a cursor that is at its record,
+// and reports whether to go on.
+func (s *search) look(id blobstor.ID, by []byte, at *cursor) (more bool, err error) {
 	if s.left--; s.left < 0 {
 		s.page.More, s.page.Next = true, s.last()
 		return false, nil
@@ -166,7 +171,7 @@ func (s *search) look(id blobstor.ID, by, record []byte) (more bool, err error) 
 	ok := by == nil || s.mayMeet(by)
 	var v verdict
 	if ok {
-		v, ok, err = s.record(id, by, record)
+		v, ok, err = s.record(id, by, at)
 	}
 	if err != nil {
 		s.page.More, s.page.Next = true, s.last()
@@ -189,14 +194,14 @@ func (s *search) look(id blobstor.ID, by, record []byte) (more bool, err error) 
 func (s *search) last() Position { return Position{Value: string(s.value), Object: s.id} }
 
 // record reads an object's record, and reports whether it belongs to the results.
-func (s *search) record(id blobstor.ID, by, record []byte) (v verdict, ok bool, err error) {
+func (s *search) record(id blobstor.ID, by []byte, at *cursor) (v verdict, ok bool, err error) {
 	addr := blobstor.Address{Container: s.Container, Object: id}
-	if record == nil {
+	if at == nil {
 		if v.packed, v.stored, err = s.t.record(s.n.number, addr); err == nil && !v.stored {
 			err = corrupt("%v is in the index and has no record", addr)
 		}
 	} else {
-		v.packed, err = parseRecord(addr, record)
+		v.packed, err = at.record(addr)
 		v.stored = true
 	}
 	if err != nil {

@@ -158,6 +158,15 @@ func (c *cursor) see() bool {
 	return true
 }
 
+// record returns the record of an object that the cursor is at, verified.
+func (c *cursor) record(addr blobstor.Address) (p packed, err error) {
+	value, err := unseal(c.full, c.value)
+	if err != nil {
+		return p, err
+	}
+	return parseRecord(addr, value)
+}
+
 // record returns the record of an object, and whether there is one.
 func (t *txn) record(c container, addr blobstor.Address) (p packed, stored bool, err error) {
 	var buf [recKey]byte
