@@ -222,6 +222,8 @@ func TestResetBesideCalls(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	must(t, w.Reset(ctx))
+	w.put(t, object(2, 2))
+	must(t, w.Reset(ctx))
 	if w.wantNoKeys(t); len(w.dump(t)) > 100 {
 		t.Errorf("left: %s", w.dump(t))
 	}

@@ -95,10 +95,11 @@ var (
 	ErrPressed   error = &refusal{"only removals are taken until there is room", blobstor.ErrNoSpace}
 )
 
-// IsRefusal reports whether an error says that a record, mark or query was refused, and nothing was written for it.
+// IsRefusal reports whether an error says that a record, mark or query was refused, and nothing was written for it. Of
+// errors that are joined, one fault of the store makes it none.
 func IsRefusal(err error) bool {
 	_, ok := errors.AsType[*refusal](err)
-	return ok
+	return ok && !blobstor.IsFault(err)
 }
 
 // validate refuses what could not be stored or has no meaning.
