@@ -255,8 +255,9 @@ func (db *DB) Compact(ctx context.Context) error {
 	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
 }
 
-// Reset replaces the database by an empty one. It waits for all calls inside. When it returns nil, that is durable;
-// otherwise all is as it was.
+// Reset replaces the database by an empty one. It waits for all calls inside, and others wait for it. When it returns
+// nil, that is durable. After an error, or a crash, all is as it was, unless it is not known which of the two is on the
+// disk: then every call returns ErrFailed until the database is closed and opened.
 func (db *DB) Reset(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()

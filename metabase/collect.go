@@ -15,7 +15,7 @@ import (
 // stays and is tried again by a later call; the errors are joined.
 //
 // A crash in between leaves a record that cannot be seen, which the next Collect removes. Calls of Collect and Drop take
-// turns; each call of Collect begins where the last one ended.
+// turns, so remove must call neither; each call of Collect begins where the last one ended.
 func (db *DB) Collect(ctx context.Context, limit int, remove func(context.Context, []blobstor.Item) error) (int, error) {
 	db.sweeping.Lock()
 	defer db.sweeping.Unlock()

@@ -41,7 +41,8 @@ type Options struct {
 	// go on in another transaction; 0 is 10,000.
 	ScanLimit int
 
-	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none.
+	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none. Until it could
+	// be set aside, also after Open, whatever is no removal is refused with [ErrPressed].
 	Ballast int64
 
 	// Logger gets what goes wrong in the background; nil is silent.

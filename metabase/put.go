@@ -109,7 +109,9 @@ func validateEntry(recs []Record) error {
 	}
 	var errs []error
 	for i := range recs {
-		errs = append(errs, recs[i].validate())
+		if err := recs[i].validate(); err != nil {
+			errs = append(errs, err)
+		}
 		if recs[i].Address.Container != recs[0].Address.Container {
 			errs = append(errs, fmt.Errorf("%w: two containers in one entry", ErrRecord))
 		}

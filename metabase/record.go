@@ -126,7 +126,8 @@ func (r *Record) validate() error {
 		bad(escapedLen(a.Key) > MaxAttrKey, "bytes of an attribute's key", len(a.Key))
 		bad(escapedLen(a.Value) > MaxAttrValue, "bytes of an attribute's value", len(a.Value))
 	}
-	bad(r.encodedLen() > MaxRecord, "bytes", r.encodedLen())
+	n := r.encodedLen()
+	bad(n > MaxRecord, "bytes", n)
 	return errors.Join(errs...)
 }
 
