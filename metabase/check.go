@@ -63,9 +63,10 @@ func (db *DB) checkContainer(ctx context.Context, id blobstor.ID) error {
 	return errors.Join(append(a.errs, err)...)
 }
 
+// run verifies a container. What ctx cut short tells nothing, so it is compared with nothing.
 func (a *audit) run(ctx context.Context) error {
 	all := a.n.number.append(nil)
-	err := a.each(ctx, recs, all, func(key, value []byte) error {
+	a.each(ctx, recs, all, func(key, value []byte) error {
 		addr := blobstor.Address{Container: a.id, Object: lastID(key)}
 		p, err := parseRecord(addr, value)
 		if err == nil && len(key) != recKey {
@@ -78,20 +79,20 @@ func (a *audit) run(ctx context.Context) error {
 	})
 	for _, class := range []byte{attrs, rels, marks} {
 		n := 0
-		err = errors.Join(err, a.each(ctx, class, all, func([]byte, []byte) error { n++; return nil }))
+		a.each(ctx, class, all, func([]byte, []byte) error { n++; return nil })
 		if n != a.keys[class] && ctx.Err() == nil {
 			a.bad("%d keys of %s, the records have %d", n, classNames[class], a.keys[class])
 		}
 	}
-	got, failed := a.t.readCounters(a.n.number)
-	if failed == nil && got != a.recount {
+	got, err := a.t.readCounters(a.n.number)
+	if err == nil && got != a.recount && ctx.Err() == nil {
 		a.bad("counters %+v, a recount gives %+v", got, a.recount)
 	}
-	return errors.Join(err, failed)
+	return err
 }
 
 // each calls do with every entry that begins with a prefix; what is damaged is reported and passed over.
-func (a *audit) each(ctx context.Context, class byte, prefix []byte, do func(key, value []byte) error) error {
+func (a *audit) each(ctx context.Context, class byte, prefix []byte, do func(key, value []byte) error) {
 	c := a.t.cursor(class, prefix, prefix)
 	for ctx.Err() == nil && c.next() {
 		value, err := unseal(c.full, c.value)
@@ -102,7 +103,6 @@ func (a *audit) each(ctx context.Context, class byte, prefix []byte, do func(key
 			a.bad("%s %x: %v", classNames[class], c.key, err)
 		}
 	}
-	return nil
 }
 
 // record verifies that all keys of a record are there.
@@ -146,16 +146,20 @@ func (db *DB) checkStrays(ctx context.Context) error {
 			return err
 		}
 		a.t = t
-		err = a.each(ctx, settings, keyDropped, func(key, _ []byte) error {
+		a.each(ctx, settings, keyDropped, func(key, _ []byte) error {
 			if len(key) == len(keyDropped)+prefix {
 				names[containerOf(key[len(keyDropped):])] = named{gone: true}
 			}
 			return nil
 		})
+		if err := ctx.Err(); err != nil {
+			return err // names may lack some
+		}
 		for _, class := range []byte{recs, attrs, rels, marks, counts} {
 			a.strays(class, names)
 		}
-		return errors.Join(err, a.each(ctx, expires, nil, func(key, _ []byte) error { return a.expiry(key, names) }))
+		a.each(ctx, expires, nil, func(key, _ []byte) error { return a.expiry(key, names) })
+		return nil
 	})
 	return errors.Join(append(a.errs, err)...)
 }
@@ -246,13 +250,14 @@ func (db *DB) Compact(ctx context.Context) error {
 	}
 	if err == nil {
 		// Commits are counted anew, and until the next one the dictionary would not say what to look for.
-		_ = db.do(ctx, 0, step{frees: true, plan: func(*txn) error { return nil }})
+		_ = db.doOne(ctx, 0, func(*txn) error { return nil })
 	}
 	return blobstor.Wrap("compact", blobstor.Address{}, "", err)
 }
 
-// Reset replaces the database by an empty one. It waits for all calls inside. When it returns nil, that is durable;
-// otherwise all is as it was.
+// Reset replaces the database by an empty one. It waits for all calls inside, and others wait for it. When it returns
+// nil, that is durable. After an error, or a crash, all is as it was, unless it is not known which of the two is on the
+// disk: then every call returns ErrFailed until the database is closed and opened.
 func (db *DB) Reset(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // stays and is tried again by a later call; the errors are joined.
 //
 // A crash in between leaves a record that cannot be seen, which the next Collect removes. Calls of Collect and Drop take
-// turns; each call of Collect begins where the last one ended.
+// turns, so remove must call neither; each call of Collect begins where the last one ended.
 func (db *DB) Collect(ctx context.Context, limit int, remove func(context.Context, []blobstor.Item) error) (int, error) {
 	db.sweeping.Lock()
 	defer db.sweeping.Unlock()
@@ -24,10 +24,9 @@ func (db *DB) Collect(ctx context.Context, limit int, remove func(context.Contex
 }
 
 func (db *DB) collect(ctx context.Context, limit int, remove func(context.Context, []blobstor.Item) error) (int, error) {
-	if err := db.enterWrite(); err != nil {
+	if err := db.writable(); err != nil {
 		return 0, err
 	}
-	db.leave()
 	if err := db.finishDrops(ctx); err != nil {
 		return 0, err
 	}
@@ -103,19 +102,14 @@ func (db *DB) forget(ctx context.Context, items []blobstor.Item) (n int, err err
 			return err
 		}}
 	}
-	var errs []error
-	for from := 0; from < len(steps) && err == nil; from += groupOps {
-		part := steps[from:min(len(steps), from+groupOps)]
-		if err = db.do(ctx, int64(500*len(part)), part...); err != nil {
-			break
-		}
-		for i := range part {
-			if errs = append(errs, part[i].err); part[i].err == nil && went[from+i] {
-				n++
-			}
+	done, err := db.doAll(ctx, 500, steps)
+	errs := []error{err}
+	for i := range done {
+		if errs = append(errs, steps[i].err); steps[i].err == nil && went[i] {
+			n++
 		}
 	}
-	return n, errors.Join(append(errs, err)...)
+	return n, errors.Join(errs...)
 }
 
 // planForget plans that the record of a blob that is gone goes, even if the object was revived or locked meanwhile.

@@ -52,6 +52,28 @@ func (db *DB) do(ctx context.Context, bytes int64, steps ...step) error {
 	return err
 }
 
+// doAll commits any number of steps, with as many commits as that takes, and returns how many of them, from the first
+// on, were committed before an error that concerns the rest. Each takes so many bytes.
+func (db *DB) doAll(ctx context.Context, each int64, steps []step) (done int, err error) {
+	for done < len(steps) {
+		part := steps[done:min(len(steps), done+groupOps)]
+		if err := db.do(ctx, each*int64(len(part)), part...); err != nil {
+			return done, err
+		}
+		done += len(part)
+	}
+	return done, nil
+}
+
+// doOne commits one step, which is taken even if there is hardly any room.
+func (db *DB) doOne(ctx context.Context, bytes int64, plan func(t *txn) error) error {
+	steps := []step{{frees: true, plan: plan}}
+	if err := db.do(ctx, bytes, steps...); err != nil {
+		return err
+	}
+	return steps[0].err
+}
+
 // commit is the committer's: one transaction for the group. If it fails before its commit, each operation gets one of
 // its own, so that one that the file's library cannot take spoils no other.
 func (db *DB) commit(group []*groupcommit.Op[*operation]) error {

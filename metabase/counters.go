@@ -69,3 +69,35 @@ func countersOf(r *Record, m Mark) (c Counters) {
 	}
 	return c
 }
+
+// counters returns a container's counters as this transaction has changed them.
+func (t *txn) counters(c container) (*Counters, error) {
+	if n := t.counted[c]; n != nil {
+		return n, nil
+	}
+	n, err := t.readCounters(c)
+	if t.counted == nil {
+		t.counted = make(map[container]*Counters)
+	}
+	t.counted[c] = &n
+	return &n, err
+}
+
+func (t *txn) readCounters(c container) (n Counters, err error) {
+	var buf [prefix]byte
+	v, err := t.get(counts, c.append(buf[:0]))
+	if err == nil && v != nil {
+		err = n.parse(v)
+	}
+	return n, err
+}
+
+// flush writes the counters that changed.
+func (t *txn) flush() error {
+	for c, n := range t.counted {
+		key := t.done(c.append(t.begin()))
+		t.put(counts, key, n.appendTo)
+	}
+	t.apply()
+	return t.err
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,17 +14,21 @@ import (
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/blobstor/storagetest"
 )
 
-const crashEnv = "GRANARY_METABASE_CRASH"
+const (
+	crashEnv   = "GRANARY_METABASE_CRASH"
+	rebuildEnv = "GRANARY_METABASE_REBUILD"
+)
 
-// TestMain turns the test binary into the child of TestKill.
+// TestMain turns the test binary into the child of TestKill or TestKillRebuild.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashEnv); dir != "" {
-		if err := crashChild(dir); err != nil {
-			fmt.Println("error", err)
+	for env, child := range map[string]func(dir string) error{crashEnv: crashChild, rebuildEnv: rebuildChild} {
+		if dir := os.Getenv(env); dir != "" {
+			fmt.Println("error", child(dir))
+			return
 		}
-		return
 	}
 	os.Exit(m.Run())
 }
@@ -139,7 +144,13 @@ func TestKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "meta")
 	acked := map[[2]int]bool{}
 	for range lives {
-		liveAndDie(t, dir, time.Duration(rng.IntN(120))*time.Millisecond, acked)
+		liveAndDie(t, crashEnv+"="+dir, time.Duration(rng.IntN(120))*time.Millisecond, func(line string) {
+			var k, n int
+			if _, err := fmt.Sscan(line, &k, &n); err != nil {
+				t.Fatal(line)
+			}
+			acked[[2]int{k, n}] = true
+		})
 		db, err := Open(dir, &Options{Ballast: -1})
 		must(t, err)
 		must(t, db.Check(ctx))
@@ -155,25 +166,100 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// liveAndDie runs a child until some time after its first acknowledgement.
-func liveAndDie(t *testing.T, dir string, life time.Duration, acked map[[2]int]bool) {
+// liveAndDie runs a child until some time after its first line, and hands on all of its lines.
+func liveAndDie(t *testing.T, env string, life time.Duration, seen func(line string)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashEnv+"="+dir)
+	cmd.Env = append(os.Environ(), env)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
 	var kill *time.Timer
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var k, n int
-		if _, err := fmt.Sscan(lines.Text(), &k, &n); err != nil {
-			t.Fatal(lines.Text())
-		}
-		acked[[2]int{k, n}] = true
+		seen(lines.Text())
 		if kill == nil {
 			kill = time.AfterFunc(life, func() { cmd.Process.Kill() })
 			defer kill.Stop()
 		}
 	}
 	cmd.Wait() // it was killed
+}
+
+// crashBlobs is how many blobs a rebuild finds: a few more than one of its commits takes.
+const crashBlobs = rebuildBatch + 2000
+
+func crashShelf() (blobstor.BlobStor, error) {
+	s := storagetest.NewMemory(1 << 20)
+	for n := range crashBlobs {
+		if _, err := s.Put(ctx, object(1, n), []byte("x")); err != nil {
+			return nil, err
+		}
+	}
+	return blobstor.Stream(s), nil
+}
+
+func parseAddress(info blobstor.Info, _ io.ReaderAt) ([]Record, error) {
+	return []Record{{Address: info.Address, Size: 1}}, nil
+}
+
+// rebuildChild resets and rebuilds a database until it is killed, and says which of that it begins or has done.
+func rebuildChild(dir string) error {
+	s, err := crashShelf()
+	if err != nil {
+		return err
+	}
+	db, err := Open(dir, &Options{Create: true, Ballast: -1})
+	for err == nil {
+		fmt.Println("resets")
+		if err = db.Reset(ctx); err == nil {
+			fmt.Println("rebuilds")
+			if _, err = Rebuild(ctx, db, s, parseAddress, nil); err == nil {
+				fmt.Println("whole")
+			}
+		}
+	}
+	return err
+}
+
+// TestKillRebuild kills a process in the middle of Reset and Rebuild: the database is as it was or empty, has what the
+// commits of a rebuild left, and another rebuild makes it whole.
+func TestKillRebuild(t *testing.T) {
+	lives := 8
+	if testing.Short() {
+		lives = 3
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s, err := crashShelf()
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "meta")
+	before := int64(0)
+	for range lives {
+		last := ""
+		liveAndDie(t, rebuildEnv+"="+dir, time.Duration(rng.IntN(800))*time.Millisecond, func(line string) {
+			if last = line; last == "whole" {
+				before = crashBlobs
+			} else if last != "resets" && last != "rebuilds" {
+				t.Fatal(line)
+			}
+		})
+		db, err := Open(dir, &Options{Ballast: -1})
+		must(t, err)
+		must(t, db.Check(ctx))
+		c, err := db.Counters(ctx, id(1))
+		must(t, err)
+		switch n := c.Objects; {
+		case last == "whole" && n != crashBlobs, last == "resets" && n != 0 && n != before, last == "rebuilds" && n > crashBlobs:
+			t.Errorf("it died when it said %q, with %d objects", last, n)
+		}
+		_, err = Rebuild(ctx, db, s, parseAddress, nil)
+		must(t, err)
+		must(t, db.Check(ctx))
+		if c, err = db.Counters(ctx, id(1)); err != nil || c != (Counters{Objects: crashBlobs, Roots: crashBlobs, Payload: crashBlobs}) {
+			t.Errorf("rebuilt: %+v, %v", c, err)
+		}
+		must(t, db.Close())
+		before = crashBlobs
+	}
 }

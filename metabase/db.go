@@ -1,6 +1,7 @@
 package metabase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -29,17 +30,19 @@ type Options struct {
 	// Perm is the mode of files; 0 is 0600.
 	Perm fs.FileMode
 
-	// Epoch returns the current epoch. It is called once in every operation, before its transaction. Nil is epoch 0,
-	// in which nothing expires.
+	// Epoch returns the current epoch. It is called before every transaction, which an operation has one of; Collect and
+	// Expired may have more. Nil is epoch 0, in which nothing expires.
 	Epoch func() uint64
 
 	// Locks are held by the program over the blob and the record of a Put, and taken by [DB.Collect]. Nil takes none.
 	Locks *blobstor.Locks
 
-	// ScanLimit is how many objects a Search looks at before it returns what it has; 0 is 10,000.
+	// ScanLimit is how many objects a Search looks at before it returns what it has, and Collect and Expired before they
+	// go on in another transaction; 0 is 10,000.
 	ScanLimit int
 
-	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none.
+	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none. Until it could
+	// be set aside, also after Open, whatever is no removal is refused with [ErrPressed].
 	Ballast int64
 
 	// Logger gets what goes wrong in the background; nil is silent.
@@ -113,6 +116,8 @@ func open(dir string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
+func (db *DB) scanLimit() int { return cmp.Or(db.opts.ScanLimit, defaultScanLimit) }
+
 func (db *DB) epoch() uint64 {
 	if db.opts.Epoch == nil {
 		return 0
@@ -141,6 +146,15 @@ func (db *DB) enterWrite() error {
 		return blobstor.ErrReadOnly
 	}
 	return nil
+}
+
+// writable returns why a write would be refused now, nil if it would be taken.
+func (db *DB) writable() error {
+	err := db.enterWrite()
+	if err == nil {
+		db.leave()
+	}
+	return err
 }
 
 // view runs fn in a read transaction, and wraps its error.

@@ -59,15 +59,17 @@ func (d *dictionary) clear() {
 
 // load reads the dictionary from the file.
 func (d *dictionary) load(t *txn) error {
-	names, err := t.scanNames()
+	var names []named
+	err := t.scan(dict, nil, func(key, value []byte) (bool, error) {
+		n, err := parseName(key, value)
+		if err == nil {
+			err = t.tell(&n)
+		}
+		names = append(names, n)
+		return true, err
+	})
 	if err != nil {
 		return err
-	}
-	for c, n := range names {
-		if err := t.tell(&n); err != nil {
-			return err
-		}
-		names[c] = n
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,24 +86,31 @@ func (d *dictionary) load(t *txn) error {
 func (t *txn) scanNames() (map[container]named, error) {
 	names := make(map[container]named)
 	err := t.scan(dict, nil, func(key, value []byte) (bool, error) {
-		n, err := t.parseName(key, value)
+		n, err := t.name(key, value)
 		names[n.number] = n
 		return true, err
 	})
 	return names, err
 }
 
-// parseName reads an entry of the dictionary.
-func (t *txn) parseName(key, value []byte) (n named, err error) {
-	if len(key) != idSize || len(value) != prefix+1 || value[prefix] > 1 {
-		return n, corrupt("dictionary")
+// name reads an entry of the dictionary, and what the container holds from memory if that knows it.
+func (t *txn) name(key, value []byte) (named, error) {
+	n, err := parseName(key, value)
+	if err != nil {
+		return n, err
 	}
-	n = named{id: lastID(key), number: containerOf(value), marked: value[prefix] == 1}
 	if known, ok := t.find(n.id); ok && known.number == n.number {
 		n.has, n.vague = known.has, known.vague
 		return n, nil
 	}
 	return n, t.tell(&n)
+}
+
+func parseName(key, value []byte) (n named, err error) {
+	if len(key) != idSize || len(value) != prefix+1 || value[prefix] > 1 {
+		return n, corrupt("dictionary")
+	}
+	return named{id: lastID(key), number: containerOf(value), marked: value[prefix] == 1}, nil
 }
 
 // tell fills in what a container holds. If the counters are damaged, anything may be there: that is no reason not to
@@ -155,13 +164,6 @@ func (t *txn) open(id blobstor.ID) (named, error) {
 	n := named{id: id, number: next}
 	t.planName(n)
 	return n, nil
-}
-
-// planContainer plans the mark of a container.
-func (t *txn) planContainer(n named, m Mark) error {
-	n.marked = m != None
-	t.planName(n)
-	return nil
 }
 
 // Containers returns the IDs of all containers that objects were recorded of and that were not dropped, in order.

@@ -2,7 +2,6 @@ package metabase
 
 import (
 	"context"
-	"errors"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -14,22 +13,23 @@ import (
 func (db *DB) Drop(ctx context.Context, id blobstor.ID) error {
 	db.sweeping.Lock()
 	defer db.sweeping.Unlock()
-	s := step{frees: true, plan: func(t *txn) error {
-		n, ok := t.find(id)
-		if !ok {
-			return nil
-		}
-		n.gone = true
-		t.planName(n)
-		t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
-		return nil
-	}}
-	steps := []step{s}
-	err := db.do(ctx, 0, steps...)
-	if err = errors.Join(err, steps[0].err); err == nil {
+	err := db.doOne(ctx, 0, func(t *txn) error { return t.planUnknown(id) })
+	if err == nil {
 		err = db.finishDrops(ctx)
 	}
 	return blobstor.Wrap("drop", blobstor.Address{Container: id}, "", err)
+}
+
+// planUnknown plans that nobody knows a container any more, and that what is left of it will be removed.
+func (t *txn) planUnknown(id blobstor.ID) error {
+	n, ok := t.find(id)
+	if !ok {
+		return nil
+	}
+	n.gone = true
+	t.planName(n)
+	t.put(settings, t.done(n.number.append(append(t.begin(), keyDropped...))), nil)
+	return nil
 }
 
 // dropKeys is how many keys go in one commit.
@@ -42,12 +42,8 @@ func (db *DB) finishDrops(ctx context.Context) error {
 		if err != nil || !found {
 			return err
 		}
-		steps := []step{{frees: true, plan: func(t *txn) error { return t.planDrop(c) }}}
-		if err := db.do(ctx, dropKeys*100, steps...); err != nil {
+		if err := db.doOne(ctx, dropKeys*100, func(t *txn) error { return t.planDrop(c) }); err != nil {
 			return err
-		}
-		if steps[0].err != nil {
-			return steps[0].err
 		}
 	}
 }
@@ -66,14 +62,22 @@ func (db *DB) dropped(ctx context.Context) (c container, found bool, err error) 
 	return c, found, err
 }
 
-// planDrop plans the removal of some keys of a container. What they say does not matter any more, damaged or not,
-// except when an object expires.
+// planDrop plans the removal of some keys of a container, if it still is one that was dropped: after a Reset its number
+// may be another's. What the keys say does not matter any more, damaged or not, except when an object expires. A key
+// that is out of order, where no look-up finds it, cannot be removed and is passed over: Check reports it.
 func (t *txn) planDrop(c container) error {
-	left := dropKeys
 	key := t.done(c.append(t.begin()))
+	entry := t.done(append(append(t.begin(), keyDropped...), key...))
+	if v, err := t.get(settings, entry); v == nil || err != nil {
+		return err
+	}
+	left := dropKeys
 	for _, class := range []byte{attrs, rels, marks, recs, counts} {
 		all := t.cursor(class, key, key)
 		for all.next() {
+			if t.bucket().Get(all.full) == nil {
+				continue
+			}
 			if left--; left < 0 {
 				return nil
 			}
@@ -83,19 +87,15 @@ func (t *txn) planDrop(c container) error {
 			t.del(class, t.done(append(t.begin(), all.key...)))
 		}
 	}
-	t.del(settings, t.done(append(append(t.begin(), keyDropped...), key...)))
+	t.del(settings, entry)
 	return nil
 }
 
 // planNoExpiry plans that the index of expiry forgets an object, if its record can still be read. An entry that stays
 // belongs to no container and is passed over.
 func (t *txn) planNoExpiry(c container, at *cursor) {
-	value, err := unseal(at.full, at.value)
-	if err != nil {
-		return
-	}
 	id := lastID(at.key)
-	if p, err := parseRecord(blobstor.Address{Object: id}, value); err == nil && p.head.Expires != 0 {
+	if p, err := at.record(blobstor.Address{Object: id}); err == nil && p.head.Expires != 0 {
 		t.del(expires, t.done(appendExpiry(t.begin(), p.head.Expires, c, &id)))
 	}
 }

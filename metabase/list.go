@@ -1,6 +1,7 @@
 package metabase
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/granary-store/granary/blobstor"
@@ -61,7 +62,7 @@ func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys 
 			return nil
 		}
 		return t.scanFrom(dict, after.Container[:], nil, func(key, value []byte) (bool, error) {
-			n, err := t.parseName(key, value)
+			n, err := t.name(key, value)
 			if err != nil || n.marked {
 				return true, err
 			}
@@ -102,49 +103,69 @@ func (t *txn) list(n named, after *blobstor.ID, page []Found, limit int, keys []
 
 // listed decides about the object whose record the cursor is at.
 func (t *txn) listed(n named, addr blobstor.Address, c *cursor) (v verdict, err error) {
-	value, err := unseal(c.full, c.value)
-	if err == nil {
-		v.stored = true
-		v.packed, err = parseRecord(addr, value)
-	}
-	if err == nil {
+	v.stored = true
+	if v.packed, err = c.record(addr); err == nil {
 		err = t.judgeRecord(n, &v, deepest)
 	}
 	return v, err
 }
 
-// Expired returns objects whose last epoch is over and that nothing holds, at most limit of them, those first that
-// expired first. It removes nothing. After is an object of the page before; if that is not stored any more, the pages
-// begin again, for what was returned before is gone or still to be removed.
+// Expired returns objects whose last epoch is over and that nothing holds, at most limit of them, or [MaxPage], those
+// first that expired first. It removes nothing, and passes over what cannot be read. After is an object of the page
+// before; if that is not stored any more, the pages begin again, for what was returned before is gone or still to be
+// removed. A page is the caller's, and may be more than one transaction.
 func (db *DB) Expired(ctx context.Context, after blobstor.Address, limit int) (page []Found, err error) {
 	limit = min(limit, MaxPage)
-	err = db.view(ctx, "expired", blobstor.Address{}, func(t *txn) error {
-		from, err := t.expiryOf(after)
-		if err != nil || limit <= 0 {
+	var from []byte // nil is the beginning
+	for more := true; more && err == nil; {
+		err = db.view(ctx, "expired", blobstor.Address{}, func(t *txn) (err error) {
+			if from == nil {
+				from, err = t.expiryOf(after)
+			}
+			if err == nil {
+				page, from, err = t.expired(from, page, limit)
+			}
+			more = from != nil
 			return err
-		}
-		names, err := t.scanNames()
-		if err != nil {
-			return err
-		}
-		return t.scanFrom(expires, from, nil, func(key, _ []byte) (bool, error) {
-			if len(key) != 8+recKey || uint64Of(key) >= t.epoch {
-				return false, nil
-			}
-			n, ok := names[containerOf(key[8:])]
-			if !ok {
-				return true, nil // of a container that was dropped
-			}
-			v, err := t.judge(n, blobstor.Address{Container: n.id, Object: lastID(key)})
-			if err != nil || v.state != Expired {
-				return true, nil //nolint:nilerr // one bad record must not stop the others; Check reports it
-			}
-			f, err := v.found(nil)
-			page = append(page, f)
-			return len(page) < limit, err
 		})
-	})
+	}
 	return page, err
+}
+
+// expired appends objects that have expired, and returns the key to go on from if it looked at many before the page was
+// full. What an entry says does not matter, damaged or not: the verdict verifies it, or Check reports it.
+func (t *txn) expired(from []byte, page []Found, limit int) (_ []Found, next []byte, err error) {
+	names, err := t.scanNames()
+	if err != nil {
+		return page, nil, err
+	}
+	c := t.cursor(expires, from, nil)
+	for left := t.db.scanLimit(); len(page) < limit && c.next(); left-- {
+		if left == 0 {
+			return page, bytes.Clone(c.key), nil
+		}
+		if len(c.key) != 8+recKey {
+			continue
+		}
+		epoch := uint64Of(c.key)
+		if epoch >= t.epoch {
+			break
+		}
+		n, ok := names[containerOf(c.key[8:])]
+		if !ok {
+			continue // of a container that was dropped
+		}
+		v, err := t.judge(n, blobstor.Address{Container: n.id, Object: lastID(c.key)})
+		if err != nil || v.state != Expired || v.head.Expires != epoch {
+			continue
+		}
+		f, err := v.found(nil)
+		if err != nil {
+			return page, nil, err
+		}
+		page = append(page, f)
+	}
+	return page, nil, nil
 }
 
 // expiryOf returns the key behind which the objects come that expire after this one.

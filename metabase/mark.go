@@ -96,37 +96,31 @@ func (t *txn) unbury(n named, id blobstor.ID) error {
 // Mark marks objects and all that are parts of them: [Garbage] and [Redundant] let [DB.Collect] remove them, and
 // Garbage hides them at once. [None] revives them: their marks go, and the tombstones that bury them become garbage
 // instead; a part of an object that is itself to go cannot be revived alone, which is [ErrGarbage] or [ErrBuried]. An
-// address without an object is the whole container: Garbage hides all of it, refuses further records and
-// lets Collect remove it; None revives it. What is not stored is passed over. When Mark returns nil, all of it is
-// durable; otherwise some of the addresses may be marked.
+// address without an object is the whole container: Garbage hides all of it, refuses further records and lets Collect
+// remove it, and so does Redundant; None revives it. What is not stored is passed over. A mark that there is not is
+// [ErrRecord]. When Mark returns nil, all of it is durable; otherwise some of the addresses may be marked, and the
+// errors of those that were refused are joined. Thousands of addresses take more than one commit.
 func (db *DB) Mark(ctx context.Context, m Mark, addrs ...blobstor.Address) error {
+	err := db.writable()
+	if err == nil && m >= markKinds {
+		err = ErrRecord
+	}
+	if err != nil {
+		return blobstor.Wrap("mark", blobstor.Address{}, "", err)
+	}
 	steps := make([]step, len(addrs))
 	for i, addr := range addrs {
 		steps[i] = step{frees: m != None, plan: func(t *txn) error { return t.planMarkOf(addr, m) }}
 	}
-	if len(steps) == 0 || m >= markKinds {
-		return blobstor.Wrap("mark", blobstor.Address{}, "", db.refusalOf(m))
-	}
-	if err := db.do(ctx, int64(200*len(addrs)), steps...); err != nil {
-		return blobstor.Wrap("mark", addrs[0], "", err)
-	}
+	done, err := db.doAll(ctx, 200, steps)
 	var errs []error
-	for i := range steps {
+	for i := range done {
 		errs = append(errs, blobstor.Wrap("mark", addrs[i], "", steps[i].err))
 	}
+	if err != nil {
+		errs = append(errs, blobstor.Wrap("mark", addrs[done], "", err))
+	}
 	return errors.Join(errs...)
-}
-
-// refusalOf returns why a call of Mark without addresses, or with an unknown mark, did nothing.
-func (db *DB) refusalOf(m Mark) error {
-	if m >= markKinds {
-		return ErrRecord
-	}
-	if err := db.enterWrite(); err != nil {
-		return err
-	}
-	db.leave()
-	return nil
 }
 
 func (t *txn) planMarkOf(addr blobstor.Address, m Mark) error {
@@ -135,7 +129,9 @@ func (t *txn) planMarkOf(addr blobstor.Address, m Mark) error {
 		return nil
 	}
 	if addr.Object.IsZero() {
-		return t.planContainer(n, m)
+		n.marked = m != None
+		t.planName(n)
+		return nil
 	}
 	if m == None {
 		if err := t.revivable(n, addr.Object); err != nil {

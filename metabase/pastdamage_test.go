@@ -15,8 +15,14 @@ func TestPastDamage(t *testing.T) {
 	}
 	bad := object(1, 4)
 	w.damage(t, recs, w.keyOf(bad))
-	q := where("a", EQ, "x")
-	q.Container = id(1)
+	searching := func(q Query) func() (int, error) {
+		q.Container = id(1)
+		return func() (int, error) {
+			page, err := w.Search(ctx, q)
+			q.After = page.Next
+			return len(page.Found), err
+		}
+	}
 	for name, next := range map[string]func() (int, error){
 		"list": func() func() (int, error) {
 			var after blobstor.Address
@@ -26,11 +32,8 @@ func TestPastDamage(t *testing.T) {
 				return len(page), err
 			}
 		}(),
-		"search": func() (int, error) {
-			page, err := w.Search(ctx, q)
-			q.After = page.Next
-			return len(page.Found), err
-		},
+		"search":       searching(where("a", EQ, "x")),
+		"search by ID": searching(Query{}),
 	} {
 		n, err := next()
 		wantIs(t, err, blobstor.ErrCorrupt)

@@ -67,6 +67,9 @@ func (db *DB) putEntries(ctx context.Context, es []Entry, force bool) error {
 
 // putAll commits the entries in groups that fit.
 func (db *DB) putAll(ctx context.Context, es []Entry, force bool) error {
+	if err := db.writable(); err != nil {
+		return err // also if there is nothing to commit
+	}
 	most := int64(groupBytes / 2)
 	if force {
 		most = rebuildBytes
@@ -106,7 +109,9 @@ func validateEntry(recs []Record) error {
 	}
 	var errs []error
 	for i := range recs {
-		errs = append(errs, recs[i].validate())
+		if err := recs[i].validate(); err != nil {
+			errs = append(errs, err)
+		}
 		if recs[i].Address.Container != recs[0].Address.Container {
 			errs = append(errs, fmt.Errorf("%w: two containers in one entry", ErrRecord))
 		}

@@ -26,9 +26,10 @@ type RebuildOptions struct {
 
 // Rebuild records the objects of all blobs of a storage, in the order of its All. It records everything, also what is
 // buried or has expired, and lets the status decide, so the order does not matter: a lock or a tombstone may come
-// before its target. It returns a location to go on behind, "" if nothing was committed; when it ends early, because
-// ctx ended or the database or iteration failed, what lies before that location is durable. It cannot know marks, nor
-// removals that were interrupted before the blob went. The database is usually fresh or was [DB.Reset] before.
+// before its target. It returns a location to go on behind, After if nothing was committed; when it ends early, because
+// ctx ended, the database or iteration failed or the disk is full ([ErrPressed]), what lies before that location is
+// durable. It cannot know marks, nor removals that were interrupted before the blob went. The database is usually fresh
+// or was [DB.Reset] before.
 func Rebuild(ctx context.Context, db *DB, from blobstor.BlobStor, parse ParseFunc, o *RebuildOptions) (resume blobstor.Location, err error) {
 	if o == nil {
 		o = &RebuildOptions{}
@@ -67,7 +68,8 @@ func (r *rebuild) run(ctx context.Context, resume blobstor.Location) (blobstor.L
 		if err != nil {
 			e, ok := errors.AsType[*blobstor.Error](err)
 			if !ok || e.Address.IsZero() && e.Location == "" {
-				return resume, errors.Join(err, flush())
+				err = errors.Join(err, flush())
+				return resume, err
 			}
 			r.report(blobstor.Info{Address: e.Address, Location: e.Location, Size: -1}, err)
 			continue
@@ -78,7 +80,8 @@ func (r *rebuild) run(ctx context.Context, resume blobstor.Location) (blobstor.L
 			}
 		}
 	}
-	return resume, flush()
+	err := flush()
+	return resume, err
 }
 
 func (r *rebuild) report(info blobstor.Info, err error) {
@@ -118,8 +121,10 @@ func (r *rebuild) record(ctx context.Context, batch []blobstor.Info) error {
 		return blobstor.Wrap("rebuild", blobstor.Address{}, "", err)
 	}
 	for k := range good {
-		if good[k].Err != nil {
-			r.report(batch[of[k]], good[k].Err)
+		if err := good[k].Err; errors.Is(err, ErrPressed) {
+			return blobstor.Wrap("rebuild", blobstor.Address{}, "", err) // which speaks against no blob
+		} else if err != nil {
+			r.report(batch[of[k]], err)
 		}
 	}
 	return nil

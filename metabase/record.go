@@ -95,10 +95,11 @@ var (
 	ErrPressed   error = &refusal{"only removals are taken until there is room", blobstor.ErrNoSpace}
 )
 
-// IsRefusal reports whether an error says that a record, mark or query was refused, and nothing was written for it.
+// IsRefusal reports whether an error says that a record, mark or query was refused, and nothing was written for it. Of
+// errors that are joined, one fault of the store makes it none.
 func IsRefusal(err error) bool {
 	_, ok := errors.AsType[*refusal](err)
-	return ok
+	return ok && !blobstor.IsFault(err)
 }
 
 // validate refuses what could not be stored or has no meaning.
@@ -125,7 +126,8 @@ func (r *Record) validate() error {
 		bad(escapedLen(a.Key) > MaxAttrKey, "bytes of an attribute's key", len(a.Key))
 		bad(escapedLen(a.Value) > MaxAttrValue, "bytes of an attribute's value", len(a.Value))
 	}
-	bad(r.encodedLen() > MaxRecord, "bytes", r.encodedLen())
+	n := r.encodedLen()
+	bad(n > MaxRecord, "bytes", n)
 	return errors.Join(errs...)
 }
 

@@ -27,20 +27,17 @@ type Match struct {
 // which may be nothing, and More. An object that cannot be read ends the page with an error that has its address: what
 // came before is returned too, with More, and Next goes on behind it. The page is the caller's, and one transaction.
 func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
-	p, err := q.check()
-	if err != nil {
-		return page, blobstor.Wrap("search", blobstor.Address{Container: q.Container}, "", err)
-	}
 	err = db.view(ctx, "search", blobstor.Address{Container: q.Container}, func(t *txn) error {
+		p, err := q.check()
+		if err != nil {
+			return err
+		}
 		n, ok := t.find(q.Container)
 		if !ok || n.marked && !q.AnyStatus || p.empty {
 			return nil
 		}
-		s := search{plan: p, t: t, n: n, left: db.opts.ScanLimit}
-		if s.left == 0 {
-			s.left = defaultScanLimit
-		}
-		err := s.run()
+		s := search{plan: p, t: t, n: n, left: db.scanLimit()}
+		err = s.run()
 		page = s.page
 		return err
 	})
@@ -54,6 +51,9 @@ type search struct {
 	n    named
 	left int // objects that may still be looked at
 	page Page
+
+	id    blobstor.ID // the object that was looked at last
+	value []byte      // and the value that led there
 }
 
 func (s *search) run() error {
@@ -73,9 +73,13 @@ func (s *search) byID() error {
 	if !s.After.Object.IsZero() {
 		from = append(appendRecKey(nil, s.n.number, &s.After.Object), 0)
 	}
-	return s.t.scanFrom(recs, from, all, func(key, value []byte) (bool, error) {
-		return s.look(lastID(key), nil, nil, value)
-	})
+	c := s.t.cursor(recs, from, all)
+	for c.next() {
+		if more, err := s.look(lastID(c.key), nil, &c); !more || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyRoom is enough for most keys.
@@ -100,28 +104,24 @@ func (s *search) byText() error {
 		}
 	}
 	if f.Op != NE {
-		return s.text(from, within, len(all))
+		return s.text(from, within, nil, len(all))
 	}
 	// All but one value: up to it, and behind it.
 	not := appendTerminated(slices.Clip(all), f.Value)
 	behind := following(not)
 	if bytes.Compare(from, not) < 0 {
-		if err := s.textUntil(from, within, not, len(all)); err != nil || s.page.More {
+		if err := s.text(from, within, not, len(all)); err != nil || s.page.More {
 			return err
 		}
 	}
 	if bytes.Compare(from, behind) < 0 {
 		from = behind
 	}
-	return s.text(from, within, len(all))
+	return s.text(from, within, nil, len(all))
 }
 
-func (s *search) text(from, within []byte, skip int) error {
-	return s.textUntil(from, within, nil, skip)
-}
-
-// textUntil looks at entries from one key up to another, whose first bytes say which attribute they are of.
-func (s *search) textUntil(from, within, until []byte, skip int) error {
+// text looks at entries from one key up to another, if there is one; their first bytes say which attribute they are of.
+func (s *search) text(from, within, until []byte, skip int) error {
 	return s.t.scanFrom(attrs, from, within, func(key, _ []byte) (bool, error) {
 		if until != nil && bytes.Compare(key, until) >= 0 {
 			return false, nil
@@ -133,7 +133,7 @@ func (s *search) textUntil(from, within, until []byte, skip int) error {
 		if bytes.IndexByte(value, 0) >= 0 {
 			value = []byte(unescaped(value))
 		}
-		return s.look(lastID(rest), value, value, nil)
+		return s.look(lastID(rest), value, nil)
 	})
 }
 
@@ -156,49 +156,52 @@ func (s *search) byNumber() error {
 		if bytes.Compare(n[:], s.to[:]) > 0 {
 			return false, nil
 		}
-		digits := []byte(n.String())
-		return s.look(lastID(rest), digits, digits, nil)
+		return s.look(lastID(rest), []byte(n.String()), nil)
 	})
 }
 
-// look decides about one object, which a value of the first filter's attribute led to, and reports whether to go on.
-func (s *search) look(id blobstor.ID, by, at, record []byte) (more bool, err error) {
+// look decides about one object, which a value of the first filter's attribute led to, or a cursor that is at its record,
+// and reports whether to go on.
+func (s *search) look(id blobstor.ID, by []byte, at *cursor) (more bool, err error) {
 	if s.left--; s.left < 0 {
-		s.page.More = true
+		s.page.More, s.page.Next = true, s.last()
 		return false, nil
 	}
-	s.page.Next = Position{Value: string(at), Object: id}
+	s.id, s.value = id, append(s.value[:0], by...)
 	ok := by == nil || s.mayMeet(by)
 	var v verdict
 	if ok {
-		v, ok, err = s.record(id, by, record)
+		v, ok, err = s.record(id, by, at)
 	}
 	if err != nil {
-		s.page.More = true
+		s.page.More, s.page.Next = true, s.last()
 		return false, blobstor.Wrap("search", blobstor.Address{Container: s.Container, Object: id}, "", err)
-	}
-	if ok && len(s.page.Found) == s.limit {
-		s.page.More = true
-		s.page.Next = s.page.Found[s.limit-1].At
-		return false, nil
 	}
 	if !ok {
 		return true, nil
 	}
+	if n := len(s.page.Found); n == s.limit {
+		s.page.More, s.page.Next = true, s.page.Found[n-1].At
+		return false, nil
+	}
 	f, err := v.found(s.Attrs)
-	s.page.Found = append(s.page.Found, Match{f, s.page.Next})
+	s.page.Found = append(s.page.Found, Match{f, s.last()})
 	return true, err
 }
 
+// last returns the position of the object that was looked at last. It is made only where it is needed: most objects
+// that are looked at may not match.
+func (s *search) last() Position { return Position{Value: string(s.value), Object: s.id} }
+
 // record reads an object's record, and reports whether it belongs to the results.
-func (s *search) record(id blobstor.ID, by, record []byte) (v verdict, ok bool, err error) {
+func (s *search) record(id blobstor.ID, by []byte, at *cursor) (v verdict, ok bool, err error) {
 	addr := blobstor.Address{Container: s.Container, Object: id}
-	if record == nil {
+	if at == nil {
 		if v.packed, v.stored, err = s.t.record(s.n.number, addr); err == nil && !v.stored {
 			err = corrupt("%v is in the index and has no record", addr)
 		}
 	} else {
-		v.packed, err = parseRecord(addr, record)
+		v.packed, err = at.record(addr)
 		v.stored = true
 	}
 	if err != nil {
@@ -212,7 +215,9 @@ func (s *search) record(id blobstor.ID, by, record []byte) (v verdict, ok bool, 
 }
 
 // Merge returns the page that one database with the objects of all pages would return for a query: in order, each
-// object once, up to the query's limit, and not beyond the place where a page that has more ends.
+// object once, up to the query's limit, and not beyond the place where a page that has more ends. It knows an object
+// again by its place in the order, which depends on nothing but its attributes: the databases must have made their
+// records with the same rules. A query that makes no sense is an empty page. The page shares its strings with the others.
 func Merge(q Query, pages ...Page) Page {
 	p, err := q.check()
 	if err != nil {

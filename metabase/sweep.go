@@ -20,31 +20,39 @@ type place struct {
 type sweep struct {
 	t     *txn
 	names map[container]named
+	left  int // keys that this transaction may still look at
+	ends  int // of classes that were reached
 	limit int
 	addrs []blobstor.Address
 	seen  map[blobstor.Address]bool
 }
 
 // removable returns the addresses of objects that are to go, from where the last call ended.
-func (db *DB) removable(ctx context.Context, limit int) (addrs []blobstor.Address, err error) {
-	err = db.view(ctx, "collect", blobstor.Address{}, func(t *txn) error {
-		names, err := t.scanNames()
-		if err != nil {
-			return err
-		}
-		s := sweep{t: t, names: names, limit: limit, seen: map[blobstor.Address]bool{}}
-		for range 3 { // the rest of one class, the other one, and the beginning of the first
-			if !s.full() {
+func (db *DB) removable(ctx context.Context, limit int) ([]blobstor.Address, error) {
+	s := sweep{limit: limit, seen: map[blobstor.Address]bool{}}
+	for !s.full() && !s.round() {
+		err := db.view(ctx, "collect", blobstor.Address{}, func(t *txn) (err error) {
+			s.t, s.left = t, db.scanLimit()
+			if s.names, err = t.scanNames(); err != nil {
+				return err
+			}
+			for !s.paused() && !s.round() {
 				s.class()
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		addrs = s.addrs
-		return nil
-	})
-	return addrs, err
+	}
+	return s.addrs, nil
 }
 
-func (s *sweep) full() bool { return len(s.addrs) >= s.limit }
+func (s *sweep) full() bool   { return len(s.addrs) >= s.limit }
+func (s *sweep) paused() bool { return s.full() || s.left <= 0 }
+
+// round reports whether all was looked at: the rest of one class, the other one, and the beginning of the first.
+func (s *sweep) round() bool { return s.ends == 3 }
 
 // class looks at the rest of one class, and at its end turns to the other one.
 func (s *sweep) class() {
@@ -60,16 +68,18 @@ func (s *sweep) class() {
 			}
 		}
 	}
-	if !s.full() {
+	if !s.paused() {
 		*at = place{inMarks: !at.inMarks}
+		s.ends++
 	}
 }
 
 // keys looks at the objects of keys. What an entry says does not matter, damaged or not: the verdict verifies it.
 func (s *sweep) keys(class byte, from, prefix []byte) {
+	at := &s.t.db.at
 	c := s.t.cursor(class, from, prefix)
-	for !s.full() && c.next() {
-		s.t.db.at.behind = bytes.Clone(c.key)
+	for ; !s.paused() && c.next(); s.left-- {
+		at.behind = append(at.behind[:0], c.key...)
 		if len(c.key) == recKey {
 			s.look(containerOf(c.key), lastID(c.key))
 		}

@@ -158,6 +158,15 @@ func (c *cursor) see() bool {
 	return true
 }
 
+// record returns the record of an object that the cursor is at, verified.
+func (c *cursor) record(addr blobstor.Address) (p packed, err error) {
+	value, err := unseal(c.full, c.value)
+	if err != nil {
+		return p, err
+	}
+	return parseRecord(addr, value)
+}
+
 // record returns the record of an object, and whether there is one.
 func (t *txn) record(c container, addr blobstor.Address) (p packed, stored bool, err error) {
 	var buf [recKey]byte
@@ -269,36 +278,4 @@ func (t *txn) first(id blobstor.ID) bool {
 	}
 	t.seen[id] = true
 	return true
-}
-
-// counters returns a container's counters as this transaction has changed them.
-func (t *txn) counters(c container) (*Counters, error) {
-	if n := t.counted[c]; n != nil {
-		return n, nil
-	}
-	n, err := t.readCounters(c)
-	if t.counted == nil {
-		t.counted = make(map[container]*Counters)
-	}
-	t.counted[c] = &n
-	return &n, err
-}
-
-func (t *txn) readCounters(c container) (n Counters, err error) {
-	var buf [prefix]byte
-	v, err := t.get(counts, c.append(buf[:0]))
-	if err == nil && v != nil {
-		err = n.parse(v)
-	}
-	return n, err
-}
-
-// flush writes the counters that changed.
-func (t *txn) flush() error {
-	for c, n := range t.counted {
-		key := t.done(c.append(t.begin()))
-		t.put(counts, key, n.appendTo)
-	}
-	t.apply()
-	return t.err
 }
