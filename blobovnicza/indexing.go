@@ -177,14 +177,13 @@ func (l *leaf) setTombs(v *version, keys []uint64) bool {
 		return false
 	}
 	for i, f := range v.files {
-		if v.sieves[i] != nil {
-			continue
-		}
-		r := f.recent()
-		if r == nil { // its index file was made just now
+		x := f.index.Load()
+		if (x.table == nil) != (v.sieves[i] == nil) { // it has just got this index, and the version is about to follow
 			return false
 		}
-		keys = append(keys, r.tombstoneKeys()...)
+		if x.recent != nil {
+			keys = append(keys, x.recent.tombstoneKeys()...)
+		}
 	}
 	l.tombs.resetLocked(keys)
 	return true

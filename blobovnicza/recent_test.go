@@ -119,6 +119,32 @@ func TestIndexOfDamagedFile(t *testing.T) {
 	expect(t, s, 5, nil)
 }
 
+// A filter of tombstones is made only when the version is of the same indexes as the files: else those of a file might
+// be taken neither from its index file nor from memory.
+func TestTombsOfChangingIndex(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), byHand())
+	s.stopKeeper()
+	putSmall(t, s, 0, 100)
+	l := s.leaves[0]
+	v := l.version.Load()
+	f := v.files[0]
+	inMemory := f.index.Load()
+	check(t, s.upkeep(ctx))
+	inFile := f.index.Load()
+	for _, x := range []*index{inMemory, inFile} {
+		f.index.Store(x)
+		l.setFiles(v.files)
+		if !l.setTombs(l.version.Load(), nil) {
+			t.Errorf("%+v: no filter", x)
+		}
+		for _, other := range []*index{inMemory, inFile} {
+			if f.index.Store(other); l.setTombs(l.version.Load(), nil) != (other == x) {
+				t.Errorf("version of %+v, file of %+v", x, other)
+			}
+		}
+	}
+}
+
 // BenchmarkSaveIndex writes the index file of a file of 256 MiB.
 func BenchmarkSaveIndex(b *testing.B) {
 	const blobs = 65_000
