@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/crashtest"
@@ -117,6 +118,37 @@ func TestIndexOfDamagedFile(t *testing.T) {
 	check(t, err)
 	wantClean(t, s)
 	expect(t, s, 5, nil)
+}
+
+// An index file that is being made when Repair puts another index in memory does not come behind that.
+func TestSaveIndexBesideRepair(t *testing.T) {
+	s, st := faulty(t, byHand())
+	s.stopKeeper()
+	putSmall(t, s, 0, 100)
+	l := s.leaves[0]
+	f := l.version.Load().files[0]
+	hold := newHoldUp(func(op durable.Op, path string) bool {
+		return op == durable.OpRename && filepath.Base(path) == f.idx.name
+	})
+	hold.armed.Store(true)
+	st.faults.Next = hold
+	saved, repaired := make(chan error, 1), make(chan struct{})
+	go func() { saved <- l.saveIndex(f) }()
+	hold.wait(t, saved)
+	r := &recent{}
+	r.load(f.recent().sorted())
+	go func() { f.setRecalled(r, true); close(repaired) }()
+	select {
+	case <-repaired:
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(hold.release)
+	check(t, <-saved)
+	<-repaired
+	check(t, s.upkeep(ctx))
+	if f.recent() != r {
+		t.Error("what Repair found is not asked")
+	}
 }
 
 // A filter of tombstones is made only when the version is of the same indexes as the files: else those of a file might
