@@ -308,7 +308,7 @@ func TestCheckBesideCalls(t *testing.T) {
 	if testing.Short() {
 		checks, files = 5, 2
 	}
-	for i := 0; i < checks || s.Stats().Compacted < files; i++ {
+	for i := 0; (i < checks || s.Stats().Compacted < files) && !t.Failed(); i++ {
 		r, err := s.Check(ctx)
 		check(t, err)
 		if !r.OK() {

@@ -230,7 +230,7 @@ func TestEveryCallEnds(t *testing.T) {
 	for name, hurt := range map[string]func(*testing.T, *site){
 		"broken": allFail(syscall.EIO),
 		"full":   allFail(syscall.ENOSPC),
-		"gone":   func(t *testing.T, st *site) { check(t, os.RemoveAll(st.dir)) },
+		"gone":   func(_ *testing.T, st *site) { _ = os.RemoveAll(st.dir) }, // what is open stays on some systems
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, st := faulty(t, Options{FileSize: 16 << 10, Width: 2, Depth: 1, MaxOpen: 4, Compact: CompactOptions{DeadRatio: 0.01}})
