@@ -206,6 +206,9 @@ func (a *audit) count(v *view, c *Counts) error {
 	}
 	n := 0
 	for e, err := range v.stream() {
+		if errors.Is(err, errHealed) {
+			return a.count(v, c)
+		}
 		if err != nil {
 			return err
 		}

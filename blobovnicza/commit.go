@@ -178,7 +178,8 @@ func (o *op) isPut() bool { return o.hdr.kind == kindPut && !o.move }
 
 // accept picks the operations whose look-up still holds: the active file's index says what it said then, and no
 // operation before it in the group has the same key. All others are stale, and so are those for which the
-// active file has no room: full says how badly they need the next one. Puts beyond the quota are refused.
+// active file has no room: full says how badly they need the next one. Puts beyond the quota are refused, and all that
+// came too late for a store that is read-only now.
 func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full need) {
 	f := l.active()
 	if l.keys == nil {
@@ -212,9 +213,14 @@ func (l *leaf) accept(group []*groupcommit.Op[*request]) (ops []*op, full need) 
 	return ops, full
 }
 
-// refusal is why a put may not be stored that lets the active file grow by that much in all, nil if it may.
+// refusal is why an operation may not be done that lets the active file grow by that much in all, nil if it may. That
+// the store is read-only is asked again here, for the call may have spent a while with its look-up.
 func (l *leaf) refusal(o *op, growth int64) error {
 	switch {
+	case o.move: // SetReadOnly waits for it
+		return nil
+	case l.tree.readOnly.Load():
+		return blobstor.ErrReadOnly
 	case !o.isPut():
 		return nil
 	case l.tight:

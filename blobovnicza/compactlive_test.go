@@ -33,6 +33,16 @@ func (h *holdUp) Before(op durable.Op, path string, f *durable.File) error {
 
 func (h *holdUp) After(durable.Op, string, *durable.File) {}
 
+// wait waits until the operation is held, and fails the test if the call that should come to it ends before.
+func (h *holdUp) wait(t *testing.T, call <-chan error) {
+	t.Helper()
+	select {
+	case <-h.entered:
+	case err := <-call:
+		t.Fatalf("the call ended before: %v", err)
+	}
+}
+
 // A blob that is deleted, or deleted and put again, between the compactor's look-up and its commit stays so.
 func TestCompactUndoesNoDelete(t *testing.T) {
 	for _, again := range []bool{false, true} {
@@ -49,7 +59,7 @@ func TestCompactUndoesNoDelete(t *testing.T) {
 		hold.armed.Store(true)
 		compacted := make(chan error, 1)
 		go func() { compacted <- s.Compact(ctx) }()
-		<-hold.entered
+		hold.wait(t, compacted)
 		remove(t, s, 3)
 		var want []byte
 		if again {

@@ -116,7 +116,7 @@ func TestCompactInterrupted(t *testing.T) {
 			defer cancel()
 			compacted, stopped := make(chan error, 1), make(chan error, 1)
 			go func() { compacted <- s.Compact(stop) }()
-			<-hold.entered // the first of many files goes
+			hold.wait(t, compacted) // the first of many files goes
 			go func() { stopped <- tc.stop(s, cancel) }()
 			for tc.name == "close" && s.keeper.ctx.Err() == nil || tc.name == "read-only" && !s.readOnly.Load() || tc.name == "cancel" && stop.Err() == nil {
 				time.Sleep(time.Millisecond)

@@ -169,9 +169,10 @@
 // full file everything before the end must be there.
 //
 // Damage to a payload concerns one blob: it is ErrCorrupt until it is put again or deleted. So does damage to the
-// header of a record that an index knows. Without an index such damage hides addresses, so while there is any, or a
-// file is missing, a miss in that leaf is ErrCorrupt too, and Delete of a missing blob succeeds. One damaged leaf
-// does not concern the others. [Tree.Check] finds all damage, [Tree.Repair] accepts the loss.
+// header of a record that an index knows, in memory or on disk; an iteration yields such a blob without an error.
+// Without an index such damage hides addresses, so while there is any, or a file is missing, a miss in that leaf is
+// ErrCorrupt too, and Delete of a missing blob succeeds. One damaged leaf does not concern the others. [Tree.Check]
+// finds all damage, [Tree.Repair] accepts the loss.
 //
 // # Space
 //

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -219,14 +218,70 @@ func TestFullFileSystem(t *testing.T) {
 	expect(t, s, 1000, dataOf(1000, 100<<10))
 }
 
+// When nothing works any more, because every file operation fails or the store's directory is gone, every call ends
+// all the same, and so do Close and what runs in the background.
+func TestEveryCallEnds(t *testing.T) {
+	allFail := func(err error) func(*testing.T, *site) {
+		return func(_ *testing.T, st *site) {
+			all := func(durable.Op, string) bool { return true }
+			st.faults.Add(crashtest.Fault{Match: all, Forever: true, Err: err})
+		}
+	}
+	for name, hurt := range map[string]func(*testing.T, *site){
+		"broken": allFail(syscall.EIO),
+		"full":   allFail(syscall.ENOSPC),
+		"gone":   func(_ *testing.T, st *site) { _ = os.RemoveAll(st.dir) }, // what is open stays on some systems
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, st := faulty(t, Options{FileSize: 16 << 10, Width: 2, Depth: 1, MaxOpen: 4, Compact: CompactOptions{DeadRatio: 0.01}})
+			putSmall(t, s, 0, 300)
+			for n := range 100 {
+				remove(t, s, 3*n)
+			}
+			hurt(t, st)
+			for _, c := range everyCall(s) {
+				late := time.AfterFunc(time.Minute, func() { panic(c.name + " does not end") }) // nor would what cleans up
+				c.do()
+				late.Stop()
+			}
+		})
+	}
+}
+
+type call struct {
+	name string
+	do   func()
+}
+
+// everyCall is a call of each kind, the end of the store last. Nobody looks at what comes of them.
+func everyCall(s *Tree) []call {
+	return []call{
+		{"put", func() { _, _ = s.Put(ctx, addrOf(1000), smallData(1000)) }},
+		{"delete", func() { _ = s.Delete(ctx, addrOf(1), "") }},
+		{"batch", func() { _ = s.DeleteBatch(ctx, []blobstor.Item{{Address: addrOf(4)}, {Address: addrOf(5)}}) }},
+		{"get", func() { _, _ = s.Get(ctx, addrOf(2), "", nil) }},
+		{"all", func() {
+			for range s.All(ctx, "") {
+			}
+		}},
+		{"check", func() { _, _ = s.Check(ctx) }},
+		{"repair", func() { _, _ = s.Repair(ctx) }},
+		{"compact", func() { _ = s.Compact(ctx) }},
+		{"upkeep", func() { _ = s.upkeep(ctx) }},
+		{"read-only", func() { _ = s.SetReadOnly(ctx, true) }},
+		{"close", func() { _ = s.Close() }},
+	}
+}
+
 // A context that ends while the operation is queued withdraws it.
 func TestCancelledWhileQueued(t *testing.T) {
 	s, st := faulty(t, Options{})
-	stall := &stall{entered: make(chan struct{}), release: make(chan struct{})}
-	st.faults.Next = stall
+	hold := newHoldUp(func(op durable.Op, _ string) bool { return op == durable.OpSync })
+	hold.armed.Store(true)
+	st.faults.Next = hold
 	first := make(chan error, 1)
 	go func() { _, err := s.Put(ctx, addrOf(1), []byte("first")); first <- err }()
-	<-stall.entered
+	hold.wait(t, first)
 	queued, cancel := context.WithCancel(ctx)
 	second := make(chan error, 1)
 	go func() { _, err := s.Put(queued, addrOf(2), []byte("second")); second <- err }()
@@ -234,26 +289,11 @@ func TestCancelledWhileQueued(t *testing.T) {
 	if err := <-second; !errors.Is(err, context.Canceled) {
 		t.Errorf("queued put: %v", err)
 	}
-	close(stall.release)
+	close(hold.release)
 	check(t, <-first)
 	expect(t, s, 1, []byte("first"))
 	expect(t, s, 2, nil)
 }
-
-// stall is a tap that holds the first sync until it is released.
-type stall struct {
-	once             sync.Once
-	entered, release chan struct{}
-}
-
-func (s *stall) Before(op durable.Op, _ string, _ *durable.File) error {
-	if op == durable.OpSync {
-		s.once.Do(func() { close(s.entered); <-s.release })
-	}
-	return nil
-}
-
-func (s *stall) After(durable.Op, string, *durable.File) {}
 
 func TestHooksAndStats(t *testing.T) {
 	var commits, ops, corrupt, faults atomic.Int64

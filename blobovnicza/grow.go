@@ -145,7 +145,7 @@ func (l *leaf) finish() error {
 	if e := l.saveIndexes(); !noSpace(e) {
 		err = errors.Join(err, e)
 	}
-	if f := l.active(); err == nil && l.failed == nil && !l.unproven && l.indexed < f.end.Load() {
+	if f := l.active(); err == nil && l.failed == nil && !l.unproven && !f.noIndex.Load() && l.indexed < f.end.Load() {
 		if e := l.writeIndexOf(f); !noSpace(e) {
 			err = e
 		}

@@ -121,7 +121,7 @@ func TestSlowLeafHoldsUpNobody(t *testing.T) {
 			hold.armed.Store(true)
 			held := make(chan error, 1)
 			go func() { held <- s.Delete(ctx, addrOf(byLeaf[2][0]), "") }()
-			<-hold.entered
+			hold.wait(t, held)
 			for leaf, ns := range byLeaf {
 				if leaf == 2 {
 					continue

@@ -17,26 +17,32 @@ func (l *leaf) saveIndexes() (err error) {
 	return err
 }
 
-// saveIndex writes the index file of a full file, unless it has one, and lets look-ups use it instead of memory.
+// saveIndex writes the index file of a full file, unless it has one or must have none, and lets look-ups use it instead
+// of memory.
 func (l *leaf) saveIndex(f *file) error {
 	l.saving.Lock()
 	defer l.saving.Unlock()
-	x := f.index.Load()
-	if x.recent == nil {
+	if f.recent() == nil || f.noIndex.Load() {
 		return nil
 	}
-	err := l.writeIndexOf(f)
-	if err != nil || f.noIndex.Load() {
+	if err := l.writeIndexOf(f); err != nil {
 		return unlessDropped(err)
 	}
 	t, err := l.openTable(f)
 	if err != nil {
 		return unlessDropped(err)
 	}
-	if f.index.Load() == x { // else Repair has made it anew
-		l.setIndex(f, &index{table: t})
-	}
+	l.setIndex(f, &index{table: t})
 	return nil
+}
+
+// setRecalled gives a file the index in memory that Repair has made, and says whether it must have no index file. One
+// that is being made of the index before must not come behind it.
+func (f *file) setRecalled(r *recent, noIndex bool) {
+	f.leaf.saving.Lock()
+	defer f.leaf.saving.Unlock()
+	f.noIndex.Store(noIndex)
+	f.leaf.setIndex(f, &index{recent: r})
 }
 
 // unlessDropped makes it no error that a file needs no index any more.
@@ -47,12 +53,8 @@ func unlessDropped(err error) error {
 	return err
 }
 
-// writeIndexOf writes the index file of a file that has none and does not change meanwhile, but for one of which
-// records are lost: the next Open must find that out again.
+// writeIndexOf writes the index file of a file that has none and does not change meanwhile.
 func (l *leaf) writeIndexOf(f *file) error {
-	if f.noIndex.Load() {
-		return nil
-	}
 	rows := f.recent().sorted()
 	cover := coverage{listed: f.listing(), manifest: f.manifest.Load(), commit: f.commit.Load()}
 	return l.inDir(func(dir *durable.Dir) error { return l.replaceIndex(dir, f, cover, rows) })
@@ -177,14 +179,13 @@ func (l *leaf) setTombs(v *version, keys []uint64) bool {
 		return false
 	}
 	for i, f := range v.files {
-		if v.sieves[i] != nil {
-			continue
-		}
-		r := f.recent()
-		if r == nil { // its index file was made just now
+		x := f.index.Load()
+		if (x.table == nil) != (v.sieves[i] == nil) { // it has just got this index, and the version is about to follow
 			return false
 		}
-		keys = append(keys, r.tombstoneKeys()...)
+		if x.recent != nil {
+			keys = append(keys, x.recent.tombstoneKeys()...)
+		}
 	}
 	l.tombs.resetLocked(keys)
 	return true

@@ -15,8 +15,9 @@ const readAhead = 256
 
 // All walks leaf by leaf, file by file, in the order of offsets, so that a caller who reads along reads the disk
 // front to back. What is live is decided when a leaf is reached; blobs that are put later into that leaf are not
-// seen. It reads indexes, not blobs. Files that compaction replaces meanwhile stay until the leaf is done. A damaged
-// range whose addresses are lost is an error with a location.
+// seen. Files that compaction replaces meanwhile stay until the leaf is done. It reads indexes, not blobs: one whose
+// record is damaged is yielded like any other, and is ErrCorrupt when it is read. A damaged range whose addresses are
+// lost is an error with a location, ErrCorrupt, behind the leaf's blobs.
 func (t *Tree) All(ctx context.Context, after blobstor.Location) iter.Seq2[blobstor.Info, error] {
 	return func(yield func(blobstor.Info, error) bool) {
 		from, behind, ok := parseLocation(after)

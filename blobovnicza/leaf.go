@@ -24,7 +24,7 @@ type leaf struct {
 	open    atomic.Bool
 
 	version atomic.Pointer[version]
-	saving  sync.Mutex // held while index files are written
+	saving  sync.Mutex // held while index files are written, or Repair replaces what they are written of
 	tombs   tombs      // of all tombstones that its files have
 	reserve aside
 	victim  atomic.Pointer[file] // what compaction copies from

@@ -8,10 +8,13 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/crashtest"
+	"github.com/granary-store/granary/internal/durable"
 )
 
 // Wrong directories are clear errors, and stay as they are.
@@ -209,4 +212,38 @@ func TestPerm(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// When SetReadOnly has returned nothing is written any more, not even by a call that was let in before and had to look
+// first; and a leaf whose disk has failed does not keep the store from being read-only.
+func TestReadOnlyComesFirst(t *testing.T) {
+	opts := byHand()
+	opts.Width, opts.Depth = 2, 1
+	s, st := faulty(t, opts)
+	s.stopKeeper()
+	putSmall(t, s, 0, 20)
+	hold := newHoldUp(func(op durable.Op, path string) bool { return op == durable.OpRead })
+	st.faults.Next = hold
+	hold.armed.Store(true)
+	deleted := make(chan error, 1)
+	go func() { deleted <- s.Delete(ctx, addrOf(3), "") }()
+	hold.wait(t, deleted)
+	check(t, s.SetReadOnly(ctx, true))
+	close(hold.release)
+	if err := <-deleted; !errors.Is(err, blobstor.ErrReadOnly) {
+		t.Errorf("a delete that was looking: %v", err)
+	}
+	expect(t, s, 3, smallData(3))
+	check(t, s.SetReadOnly(ctx, false))
+	st.faults.Add(crashtest.Fault{Op: durable.OpSync, Forever: true, Err: syscall.EIO})
+	for n := range 8 {
+		if _, err := s.Put(ctx, addrOf(100+n), smallData(n)); !errors.Is(err, blobstor.ErrFailed) {
+			t.Errorf("put on a failed disk: %v", err)
+		}
+	}
+	check(t, s.SetReadOnly(ctx, true))
+	if _, err := s.Put(ctx, addrOf(200), nil); !errors.Is(err, blobstor.ErrReadOnly) {
+		t.Errorf("put: %v", err)
+	}
+	st.faults.Clear()
 }

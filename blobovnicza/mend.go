@@ -152,9 +152,8 @@ func (a *audit) reindex() error {
 	}
 	f.manifest.Store(manifest)
 	f.commit.Store(s.commit)
-	f.noIndex.Store(false)
 	f.flawedAt.Store(0)
-	f.leaf.setIndex(f, &index{recent: f.recall(s)})
+	f.setRecalled(f.recall(s), false)
 	if err := f.leaf.saveIndex(f); err != nil && !noSpace(err) {
 		return err
 	}

@@ -142,3 +142,36 @@ func TestKeepSpare(t *testing.T) {
 		}
 	}
 }
+
+// What the disk refuses to the compaction in the background is no reason to wake it again: it would try for ever. What it
+// refuses to a put is.
+func TestRefusedCompactionRests(t *testing.T) {
+	opts := byHand()
+	opts.Compact.Off = false
+	s, st := faulty(t, opts)
+	s.stopKeeper()
+	putSmall(t, s, 0, 100)
+	remove(t, s, 0, 1, 2, 3, 4, 5)
+	check(t, s.upkeep(ctx)) // there is nothing else to do
+	remove(t, s, 41, 42, 43, 44)
+	st.faults.Add(crashtest.Fault{Op: durable.OpWrite, Forever: true, Err: syscall.ENOSPC})
+	woken := func() bool {
+		select {
+		case <-s.keeper.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	woken()
+	check(t, s.upkeep(ctx))
+	if st.faults.Hits() == 0 {
+		t.Error("nothing was refused")
+	}
+	if woken() {
+		t.Error("a refused compaction wakes the keeper")
+	}
+	if _, err := s.Put(ctx, addrOf(1000), smallData(0)); !errors.Is(err, blobstor.ErrNoSpace) || !woken() {
+		t.Errorf("put: %v, or the keeper is not woken", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/crashtest"
@@ -83,6 +84,7 @@ func TestIndexOfDamagedFile(t *testing.T) {
 	at, first, dir := where(t, s, 5), s.leaves[0].active(), ss.of(s).dir
 	_, p, _ := parseLocation(at)
 	flip(t, filepath.Join(dir, treeDir, dataName(p.file)), p.off+20)
+	wantListed(t, s, 10) // of memory
 	ss.of(s).faults.Add(crashtest.Fault{Op: durable.OpRead, Path: dataName(p.file), Forever: true, Err: syscall.EIO})
 	check(t, s.leaves[0].retire(ctx, first, normal))
 	check(t, s.upkeep(ctx))
@@ -97,16 +99,7 @@ func TestIndexOfDamagedFile(t *testing.T) {
 		}
 		expect(t, s, 6, smallData(6))
 		expect(t, s, 1000, nil)
-		listed := 0
-		for info, err := range s.All(ctx, "") {
-			check(t, err)
-			if info.Address == addrOf(5) {
-				listed++
-			}
-		}
-		if listed != 1 {
-			t.Errorf("the damaged blob is listed %d times", listed)
-		}
+		wantListed(t, s, 7)
 		compactFlawed(t, s)
 		if !exists(t, s, at) {
 			t.Error("the file is gone")
@@ -117,6 +110,78 @@ func TestIndexOfDamagedFile(t *testing.T) {
 	check(t, err)
 	wantClean(t, s)
 	expect(t, s, 5, nil)
+}
+
+// wantListed fails the test unless All yields n blobs, each once and without an error, and blob 5 is one of them.
+func wantListed(t *testing.T, s *Tree, n int) {
+	t.Helper()
+	sizes := map[blobstor.Address]int64{}
+	all := 0
+	for info, err := range s.All(ctx, "") {
+		check(t, err)
+		sizes[info.Address] = info.Size
+		all++
+	}
+	if all != n || len(sizes) != n || sizes[addrOf(5)] != int64(len(smallData(5))) {
+		t.Errorf("%d blobs, %d of them different, want %d; blob 5 has %d bytes", all, len(sizes), n, sizes[addrOf(5)])
+	}
+}
+
+// An index file that is being made when Repair puts another index in memory does not come behind that.
+func TestSaveIndexBesideRepair(t *testing.T) {
+	s, st := faulty(t, byHand())
+	s.stopKeeper()
+	putSmall(t, s, 0, 100)
+	l := s.leaves[0]
+	f := l.version.Load().files[0]
+	hold := newHoldUp(func(op durable.Op, path string) bool {
+		return op == durable.OpRename && filepath.Base(path) == f.idx.name
+	})
+	hold.armed.Store(true)
+	st.faults.Next = hold
+	saved, repaired := make(chan error, 1), make(chan struct{})
+	go func() { saved <- l.saveIndex(f) }()
+	hold.wait(t, saved)
+	r := &recent{}
+	r.load(f.recent().sorted())
+	go func() { f.setRecalled(r, true); close(repaired) }()
+	select {
+	case <-repaired:
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(hold.release)
+	check(t, <-saved)
+	<-repaired
+	check(t, s.upkeep(ctx))
+	if f.recent() != r {
+		t.Error("what Repair found is not asked")
+	}
+}
+
+// A filter of tombstones is made only when the version is of the same indexes as the files: else those of a file might
+// be taken neither from its index file nor from memory.
+func TestTombsOfChangingIndex(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), byHand())
+	s.stopKeeper()
+	putSmall(t, s, 0, 100)
+	l := s.leaves[0]
+	v := l.version.Load()
+	f := v.files[0]
+	inMemory := f.index.Load()
+	check(t, s.upkeep(ctx))
+	inFile := f.index.Load()
+	for _, x := range []*index{inMemory, inFile} {
+		f.index.Store(x)
+		l.setFiles(v.files)
+		if !l.setTombs(l.version.Load(), nil) {
+			t.Errorf("%+v: no filter", x)
+		}
+		for _, other := range []*index{inMemory, inFile} {
+			if f.index.Store(other); l.setTombs(l.version.Load(), nil) != (other == x) {
+				t.Errorf("version of %+v, file of %+v", x, other)
+			}
+		}
+	}
 }
 
 // BenchmarkSaveIndex writes the index file of a file of 256 MiB.

@@ -181,8 +181,7 @@ func (a *leafAudit) restoreIndexes() error {
 		if f.index.n > 0 {
 			r := &recent{}
 			r.load(f.rows)
-			f.file.noIndex.Store(true) // until what is lost is accepted
-			a.leaf.setIndex(f.file, &index{recent: r})
+			f.file.setRecalled(r, true) // until what is lost is accepted
 		}
 	}
 	return a.leaf.collectTombs()

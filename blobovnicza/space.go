@@ -2,6 +2,7 @@ package blobovnicza
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -50,7 +51,9 @@ func (l *leaf) storeWithoutRoom(ops []*op, cause error) ([]*op, time.Duration, e
 		return nil, 0, l.endTooBig(ops, cause)
 	}
 	l.tree.pressed.Store(true)
-	l.tree.wakeKeeper()
+	if slices.ContainsFunc(ops, func(o *op) bool { return !o.move }) { // else the keeper would wake itself, for ever
+		l.tree.wakeKeeper()
+	}
 	rest := refusePuts(ops, cause)
 	if len(rest) == 0 {
 		return nil, 0, nil

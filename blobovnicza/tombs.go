@@ -49,7 +49,7 @@ func (t *tombs) addLocked(key uint64) {
 	t.filters.Store(&filters)
 }
 
-// reset replaces the filters by one of these keys. The caller holds mu, so that none is added meanwhile.
+// resetLocked replaces the filters by one of these keys. The caller holds mu, so that none is added meanwhile.
 func (t *tombs) resetLocked(keys []uint64) {
 	if len(keys) == 0 {
 		t.filters.Store(nil)

@@ -215,9 +215,9 @@ func (t *Tree) Close() error {
 	return blobstor.Wrap("close", blobstor.Address{}, "", errors.Join(t.closeLeaves(), t.store.Close()))
 }
 
-// SetReadOnly refuses writes with ErrReadOnly from now on and returns when those that run have ended, or lifts
-// that. Reading goes on. If ctx ends first, writes are refused, but some may still be running. A store that was
-// opened read-only stays so: lifting it is ErrReadOnly.
+// SetReadOnly refuses writes with ErrReadOnly from now on, also those that run and have not come to their commit, and
+// returns when the others have ended; or it lifts that. Reading goes on. If ctx ends first, writes are refused, but some
+// may still be running. A store that was opened read-only stays so: lifting it is ErrReadOnly.
 func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
 	call, err := t.calls.enter(ctx, &blobstor.Address{})
 	if err != nil {
@@ -243,11 +243,12 @@ func (t *Tree) SetReadOnly(ctx context.Context, on bool) error {
 	}
 	t.writing.Lock() // when what was begun in the background has ended
 	defer t.writing.Unlock()
-	for _, l := range t.leaves { // an empty operation is committed behind all that queued before it
+	for _, l := range t.leaves {
 		if !l.open.Load() {
 			continue
 		}
-		if err := l.commits.Do(ctx, new(request), 0); err != nil {
+		// An empty operation is committed behind all that queued before it. That this commit failed is told to them.
+		if err := l.do(ctx, new(request), 0); err != nil && ctx.Err() != nil {
 			return blobstor.Wrap("set read-only", blobstor.Address{}, "", err)
 		}
 	}
