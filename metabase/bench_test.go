@@ -37,6 +37,7 @@ func benchRecords(from, n int) []Record {
 
 func benchWorld(b *testing.B, opts Options) *world {
 	b.Helper()
+	opts.pending = pendingEntries
 	w := newWorld(b, opts)
 	b.ReportAllocs()
 	return w
@@ -196,6 +197,7 @@ func BenchmarkPutParallel(b *testing.B) {
 		for i := range all {
 			var t txn
 			t.planNew(1, &all[i], None)
+			t.eachEntry(1, &all[i], func(key []byte) { t.put(attrs, t.keep(key), nil) })
 			t.put(counts, container(1).append(nil), new(Counters).appendTo)
 			written[i] = t.changes
 		}

@@ -37,7 +37,8 @@ type audit struct {
 	n       named
 	id      blobstor.ID
 	recount Counters
-	keys    map[byte]int // how many keys of each class the records account for
+	keys    map[byte]int    // how many keys of each class the records account for
+	pending map[string]bool // the objects that are pending
 	errs    []error
 }
 
@@ -52,12 +53,15 @@ func (a *audit) bad(format string, args ...any) {
 
 func (db *DB) checkContainer(ctx context.Context, id blobstor.ID) error {
 	var a audit
-	err := db.view(ctx, "check", blobstor.Address{Container: id}, func(t *txn) error {
+	err := db.view(ctx, "check", blobstor.Address{Container: id}, func(t *txn) (err error) {
 		n, ok := t.find(id)
 		if !ok {
 			return nil // it was dropped meanwhile
 		}
 		a = audit{t: t, n: n, id: id, keys: map[byte]int{}}
+		if a.pending, err = t.pendingObjects(); err != nil {
+			return err
+		}
 		return a.run(ctx)
 	})
 	return errors.Join(append(a.errs, err)...)
@@ -125,6 +129,7 @@ func (a *audit) record(p *packed) error {
 			a.bad("%v lacks %s %x: %v", r.Address, classNames[class], key, err)
 		}
 	})
+	a.entries(&r)
 	m, err := a.t.mark(a.n.number, r.Address.Object)
 	if err != nil {
 		return err
@@ -135,6 +140,20 @@ func (a *audit) record(p *packed) error {
 	by := countersOf(&r, m)
 	a.recount.add(&by, 1)
 	return nil
+}
+
+// entries verifies that the attributes of a record have their entries, or that the record says that they may be missing.
+func (a *audit) entries(r *Record) {
+	waits := a.pending[string(appendRecKey(nil, a.n.number, &r.Address.Object))]
+	a.t.eachEntry(a.n.number, r, func(key []byte) {
+		got, err := a.t.get(attrs, key)
+		if got != nil || !waits {
+			a.keys[attrs]++
+		}
+		if err != nil || got == nil && !waits || len(got) > 0 {
+			a.bad("%v lacks %s %x: %v", r.Address, classNames[attrs], key, err)
+		}
+	})
 }
 
 // checkStrays looks for keys of containers that are not known, and for entries of expiry without their record.
@@ -232,9 +251,13 @@ func (db *DB) Inspect(ctx context.Context, addr blobstor.Address) (keys []Key, e
 			return err
 		}
 		r, err := p.record()
-		if err == nil {
-			t.eachKey(n.number, &r, func(class byte, key []byte, _ func([]byte) []byte) { look(class, key, true) })
+		if err != nil {
+			return err
 		}
+		pending, err := t.pendingObjects()
+		waits := pending[string(appendRecKey(nil, n.number, &addr.Object))]
+		t.eachKey(n.number, &r, func(class byte, key []byte, _ func([]byte) []byte) { look(class, key, true) })
+		t.eachEntry(n.number, &r, func(key []byte) { look(attrs, key, !waits) })
 		return err
 	})
 	return keys, err
@@ -275,6 +298,7 @@ func (db *DB) Reset(ctx context.Context) error {
 	}
 	if err == nil {
 		db.dict.clear()
+		db.backlog.Store(db.newBacklog())
 		db.at = place{}
 	}
 	return blobstor.Wrap("reset", blobstor.Address{}, "", err)

@@ -88,9 +88,22 @@ func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
 }
 
 func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
-	t := txn{db: db, known: &db.dict}
-	at := 0
 	pressed := db.file.Pressed()
+	return db.update("commit", func(t *txn) {
+		for _, op := range group {
+			t.epoch = op.Value.epoch
+			for i := range op.Value.steps {
+				t.run(&op.Value.steps[i], pressed)
+			}
+		}
+	})
+}
+
+// update runs fn in a write transaction and publishes what it changed. It is the committer's.
+func (db *DB) update(name string, fn func(t *txn)) error {
+	t := txn{db: db, known: &db.dict, many: true, scratch: db.scratch}
+	defer func() { db.scratch = scratch{arena: t.arena[:0], changes: t.changes[:0], deltas: t.deltas[:0]} }()
+	at := 0
 	err := db.file.Update(func(tx *bolt.Tx) error {
 		t.tx = tx
 		if db.dict.doubtful.Load() {
@@ -98,18 +111,16 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 				return err
 			}
 		}
-		for _, op := range group {
-			t.epoch = op.Value.epoch
-			for i := range op.Value.steps {
-				t.run(&op.Value.steps[i], pressed)
-			}
-		}
+		fn(&t)
 		err := t.flush()
-		db.watched("commit", tx)
+		db.watched(name, tx)
 		if at = t.seenCommit(); t.wrote {
 			at++
 		} else if err == nil {
 			err = errUnchanged
+		}
+		if err == nil { // before anybody sees the objects
+			db.backlog.Load().add(t.sure.entries)
 		}
 		return err
 	})

@@ -92,12 +92,13 @@ func (t *txn) readCounters(c container) (n Counters, err error) {
 	return n, err
 }
 
-// flush writes the counters that changed.
+// flush writes the counters that changed, and what is pending.
 func (t *txn) flush() error {
 	for c, n := range t.counted {
 		key := t.done(c.append(t.begin()))
 		t.put(counts, key, n.appendTo)
 	}
+	t.planPending()
 	t.apply()
 	return t.err
 }

@@ -117,7 +117,7 @@ func isState(db *DB, addr blobstor.Address, want State) error {
 // crashChild does operations until it is killed, and prints each when it was acknowledged. The first of each kind is
 // one that no earlier life did, and what n is a target or part of has numbers of its own.
 func crashChild(dir string) error {
-	db, err := Open(dir, &Options{Create: true, Ballast: -1})
+	db, err := Open(dir, &Options{Create: true, Ballast: -1, pending: 200})
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func TestKill(t *testing.T) {
 			}
 			acked[[2]int{k, n}] = true
 		})
-		db, err := Open(dir, &Options{Ballast: -1})
+		db, err := Open(dir, &Options{Ballast: -1, pending: 50})
 		must(t, err)
 		must(t, db.Check(ctx))
 		for a := range acked {
@@ -208,7 +208,7 @@ func rebuildChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Open(dir, &Options{Create: true, Ballast: -1})
+	db, err := Open(dir, &Options{Create: true, Ballast: -1, pending: 200})
 	for err == nil {
 		fmt.Println("resets")
 		if err = db.Reset(ctx); err == nil {
@@ -244,7 +244,7 @@ func TestKillRebuild(t *testing.T) {
 				t.Fatal(line)
 			}
 		})
-		db, err := Open(dir, &Options{Ballast: -1})
+		db, err := Open(dir, &Options{Ballast: -1, pending: 50})
 		must(t, err)
 		must(t, db.Check(ctx))
 		c, err := db.Counters(ctx, id(1))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granary-store/granary/blobstor"
 	"github.com/granary-store/granary/internal/bolt"
@@ -55,6 +56,8 @@ type Options struct {
 	boltLog    bolt.Logger
 	boltCommit func(commit func() error) error
 	watch      func(op string, cursors int) // after the last use of every transaction
+	meanwhile  func()                       // before a read transaction begins
+	pending    int                          // how many entries the backlog has before the index is written; 0 is many
 }
 
 const defaultScanLimit = 10_000
@@ -79,6 +82,11 @@ type DB struct {
 	file      *bolt.DB
 	committer *groupcommit.Committer[*operation]
 	dict      dictionary
+	backlog   atomic.Pointer[backlog]
+
+	// The committer's.
+	scratch scratch
+	logged  uint64 // the last key of what is pending
 
 	mu       sync.RWMutex // held for reading by calls inside
 	closed   bool
@@ -109,7 +117,8 @@ func open(dir string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{opts: *opts, file: file, readOnly: opts.ReadOnly}
-	db.committer = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, db.commit, nil)
+	db.committer = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, db.commit, db.index)
+	db.backlog.Store(db.newBacklog())
 	if err := db.start(migrations, version); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -165,18 +174,38 @@ func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn fun
 	}
 	if err == nil {
 		defer db.leave()
-		err = db.file.View(func(tx *bolt.Tx) error {
-			t, err := db.begin(tx)
-			if err != nil {
-				return err
-			}
-			defer db.watched(op, tx)
+		err = db.viewOnce(func(t *txn) error {
+			defer db.watched(op, t.tx)
 			t.epoch = epoch
 			return fn(t)
 		})
 	}
 	err = blobstor.Wrap(op, addr, "", err)
 	db.tellFault(op, err)
+	return err
+}
+
+// viewOnce runs fn in a read transaction that has the backlog of its time: if the index was written while it began, it
+// begins again.
+func (db *DB) viewOnce(fn func(t *txn) error) (err error) {
+	for again := true; again; {
+		again = false
+		behind := db.backlog.Load()
+		if db.opts.meanwhile != nil {
+			db.opts.meanwhile()
+		}
+		err = db.file.View(func(tx *bolt.Tx) error {
+			if again = db.backlog.Load() != behind; again {
+				return nil
+			}
+			t, err := db.begin(tx)
+			if err != nil {
+				return err
+			}
+			t.behind = behind
+			return fn(t)
+		})
+	}
 	return err
 }
 

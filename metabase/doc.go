@@ -29,6 +29,10 @@
 // until the database is closed and opened; a disk that is full is looked at again with the next call. A ballast file
 // keeps room for removals.
 //
+// A Put writes the record and what relations it has, and keeps the entries of its attributes in a log and in memory,
+// where a Search finds them. Some thousand objects later the caller whose commit it was writes all of them to the index
+// together, for each of them lies on a page of its own.
+//
 // Records and index entries have checksums that are bound to their keys, so that one that is damaged or stands in
 // another's place is [blobstor.ErrCorrupt] and never an answer. That a key is missing altogether, because a page of
 // the tree is damaged, is what [DB.Check] finds. [Rebuild] makes a database from the blobs; it cannot know marks, nor
@@ -53,6 +57,11 @@
 //	5 expires   epoch 8, number, object ID: nothing
 //	6 counts    number: the seven fields of Counters, 8 bytes each
 //	7 settings  "version": 1; "next": the next number; "dropped/", number: nothing, keys of it are left
+//	8 pending   count 8: of each object that one commit recorded: number, ID, list
+//
+// An object's entries in attrs may be missing as long as pending has it. Its list is a varint of the bytes that follow,
+// and of each entry a varint of its length and its bytes, without the number and the object ID that it begins and ends
+// with. What an object in pending had when it was recorded may be out of date: its record decides.
 //
 // A record is a byte with the kind (two bits; 4: it has a target, 8: a parent, 16: it is virtual), size and last epoch
 // as varints, target and parent if it has them, then chain and location, each a varint of its length and its bytes,

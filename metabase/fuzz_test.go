@@ -208,3 +208,31 @@ func fakePage(p *plan, all []Match, scan int) (page Page) {
 	}
 	return page
 }
+
+// FuzzPendingList: a list gives back the entries that it was made of, and anything else is refused or gives entries that
+// make it again.
+func FuzzPendingList(f *testing.F) {
+	f.Add([]byte("\x03tk\x00\x02t\x00"))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Add([]byte("\x00\x80"))
+	of := id(3)
+	object := appendRecKey(nil, 7, &of)
+	f.Fuzz(func(t *testing.T, list []byte) {
+		entries, err := entriesOf(object, list)
+		if err != nil {
+			wantIs(t, err, blobstor.ErrCorrupt)
+			return
+		}
+		var again []byte
+		for _, e := range entries {
+			again = appendToList(again, []byte(e))
+			if string(object[:prefix]) != e[:prefix] || string(object[prefix:]) != e[len(e)-idSize:] {
+				t.Errorf("entry %q", e)
+			}
+		}
+		same, err := entriesOf(object, again)
+		if err != nil || !slices.Equal(same, entries) {
+			t.Errorf("%x gives %q, and those %q, %v", list, entries, same, err)
+		}
+	})
+}

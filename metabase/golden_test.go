@@ -45,7 +45,8 @@ func fillGolden(tb testing.TB, w *world) {
 	w.put(tb, object(1, 15))
 	must(tb, w.Mark(ctx, Garbage, object(1, 14)))
 	must(tb, w.Mark(ctx, Redundant, object(1, 15)))
-	for c := 2; c <= 4; c++ {
+	w.index(tb)
+	for c := 2; c <= 4; c++ { // these are pending
 		w.put(tb, object(c, 1), "n", "3")
 	}
 	must(tb, w.Mark(ctx, Garbage, blobstor.Address{Container: id(2)}))
@@ -140,7 +141,7 @@ func sameText(tb testing.TB, path, got string) {
 
 // TestGoldenKeys: what is written has the keys and values of version 1, to the byte.
 func TestGoldenKeys(t *testing.T) {
-	w := newWorld(t, Options{Ballast: -1, Owner: []byte("golden")})
+	w := newWorld(t, Options{Ballast: -1, Owner: []byte("golden"), pending: 1 << 20})
 	fillGolden(t, w)
 	sameText(t, goldenKeys, w.dump(t))
 	if !*update {

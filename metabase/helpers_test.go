@@ -1,6 +1,7 @@
 package metabase
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -51,6 +52,7 @@ func newWorld(tb testing.TB, opts Options) *world {
 	w := &world{dir: filepath.Join(tb.TempDir(), "meta"), epoch: 100}
 	opts.Create = true
 	opts.Epoch = func() uint64 { return w.epoch }
+	opts.pending = cmp.Or(opts.pending, 6) // so that every test has both: what is in the index, and what is pending
 	w.opts = opts
 	w.reopen(tb)
 	tb.Cleanup(func() {
@@ -69,6 +71,16 @@ func (w *world) reopen(tb testing.TB) {
 	db, err := Open(w.dir, &w.opts)
 	must(tb, err)
 	w.DB = db
+}
+
+// index writes the index of attributes.
+func (w *world) index(tb testing.TB) {
+	tb.Helper()
+	w.backlog.Load().next = 0
+	must(tb, w.doOne(ctx, 0, func(*txn) error { return nil }))
+	if n := len(*w.backlog.Load().runs.Load()); n > 0 {
+		tb.Fatalf("%d runs are left", n)
+	}
 }
 
 // put records regular objects with attributes given as key, value, key, value.

@@ -37,7 +37,11 @@ func (p *packed) found(keys []string) (Found, error) {
 
 // join copies parts of n bytes in all to strings, with one allocation for all of them.
 func join(parts [][]byte, n int) []string {
-	b := make([]byte, 0, n)
+	var room [256]byte
+	b := room[:0]
+	if n > len(room) {
+		b = make([]byte, 0, n)
+	}
 	for _, p := range parts {
 		b = append(b, p...)
 	}
@@ -61,6 +65,7 @@ func (db *DB) List(ctx context.Context, after blobstor.Address, limit int, keys 
 		if limit <= 0 {
 			return nil
 		}
+		t.many = true
 		return t.scanFrom(dict, after.Container[:], nil, func(key, value []byte) (bool, error) {
 			n, err := t.name(key, value)
 			if err != nil || n.marked {

@@ -45,7 +45,13 @@ func (db *DB) start(known []migration, now byte) error {
 			return err
 		}
 	}
-	return db.file.View(func(tx *bolt.Tx) error { return db.dict.load(&txn{db: db, tx: tx, known: &db.dict}) })
+	return db.file.View(func(tx *bolt.Tx) error {
+		t := &txn{db: db, tx: tx, known: &db.dict}
+		if err := db.dict.load(t); err != nil {
+			return err
+		}
+		return db.loadBacklog(t)
+	})
 }
 
 // foundVersion returns the version that the file has, nil if it is a new file.

@@ -129,6 +129,9 @@ func validateEntry(recs []Record) error {
 
 // planPut plans the records of one entry.
 func (t *txn) planPut(recs []Record, force bool) error {
+	if err := t.planRoom(); err != nil {
+		return err
+	}
 	n, err := t.open(recs[0].Address.Container)
 	if err != nil {
 		return err
@@ -204,6 +207,7 @@ func (t *txn) recKey(c container, id *blobstor.ID) []byte {
 func (t *txn) planNew(c container, r *Record, mark Mark) {
 	t.put(recs, t.recKey(c, &r.Address.Object), r.appendTo)
 	t.eachKey(c, r, func(class byte, key []byte, value func([]byte) []byte) { t.put(class, key, value) })
+	t.suspend(c, r)
 	if mark != None {
 		t.putMark(c, &r.Address.Object, mark)
 	}
@@ -218,6 +222,7 @@ func (t *txn) planRemoval(c container, p *packed, mark Mark) error {
 	}
 	t.del(recs, t.recKey(c, &r.Address.Object))
 	t.eachKey(c, &r, func(class byte, key []byte, _ func([]byte) []byte) { t.del(class, key) })
+	t.eachEntry(c, &r, func(key []byte) { t.del(attrs, t.keep(key)) })
 	if mark != None {
 		t.del(marks, t.recKey(c, &r.Address.Object))
 	}
@@ -228,7 +233,8 @@ func (t *txn) planRemoval(c container, p *packed, mark Mark) error {
 	return nil
 }
 
-// eachKey calls do with every key that a record has besides its own and its mark's, and what appends the value.
+// eachKey calls do with every key that a record has besides its own, its mark's and the entries of its attributes, and
+// with what appends the value.
 func (t *txn) eachKey(c container, r *Record, do func(class byte, key []byte, value func([]byte) []byte)) {
 	id := &r.Address.Object
 	switch r.Kind {
@@ -251,17 +257,22 @@ func (t *txn) eachKey(c container, r *Record, do func(class byte, key []byte, va
 	if r.Expires != 0 {
 		do(expires, t.done(appendExpiry(t.begin(), r.Expires, c, id)), nil)
 	}
+}
+
+// eachEntry calls do with every key that a record has in the index of attributes. It is valid until do returns.
+func (t *txn) eachEntry(c container, r *Record, do func(key []byte)) {
+	id := &r.Address.Object
 	for i := range r.Attrs {
 		a := &r.Attrs[i]
 		text, number := r.indexed(i)
 		if text {
-			do(attrs, t.done(append(appendTerminated(appendAttr(t.begin(), c, asText, a.Key), a.Value), id[:]...)), nil)
+			do(append(appendTerminated(appendAttr(t.begin(), c, asText, a.Key), a.Value), id[:]...))
 		}
 		if !number {
 			continue
 		}
 		if n, ok := parseNumber(a.Value); ok {
-			do(attrs, t.done(append(append(appendAttr(t.begin(), c, asNumber, a.Key), n[:]...), id[:]...)), nil)
+			do(append(append(appendAttr(t.begin(), c, asNumber, a.Key), n[:]...), id[:]...))
 		}
 	}
 }

@@ -67,9 +67,9 @@ const (
 type plan struct {
 	*Query
 	limit   int
-	ordered bool // by the first filter's attribute
-	numbers []number
-	from    number // bounds of the first filter's attribute, if that is numeric
+	ordered bool     // by the first filter's attribute
+	numbers []number // of filters that have one
+	from    number   // bounds of the first filter's attribute, if that is numeric
 	to      number
 	empty   bool // nothing can match
 	after   number
@@ -91,14 +91,17 @@ func (q *Query) check() (*plan, error) {
 		if f.Op >= ops || f.Op == Absent && f.Value != "" {
 			return bad("filter %d: operation %d of %q", i, f.Op, f.Value)
 		}
-		var n number
-		if f.Op.numeric() {
-			var ok bool
-			if n, ok = parseNumber(f.Value); !ok {
-				return bad("filter %d: %q is no number from -(2^256-1) to 2^256-1", i, f.Value)
-			}
+		if !f.Op.numeric() {
+			continue
 		}
-		p.numbers = append(p.numbers, n)
+		n, ok := parseNumber(f.Value)
+		if !ok {
+			return bad("filter %d: %q is no number from -(2^256-1) to 2^256-1", i, f.Value)
+		}
+		if p.numbers == nil {
+			p.numbers = make([]number, len(q.Filters))
+		}
+		p.numbers[i] = n
 	}
 	for _, key := range q.Attrs {
 		size += len(key)

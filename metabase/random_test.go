@@ -54,7 +54,7 @@ func TestRandom(t *testing.T) {
 
 func randomRun(t *testing.T, seed uint64, steps int, make func(rng *rand.Rand) policy) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	w := newWorld(t, Options{NoSync: true, ScanLimit: 1 + rng.IntN(40), Ballast: -1})
+	w := newWorld(t, Options{NoSync: true, ScanLimit: 1 + rng.IntN(40), Ballast: -1, pending: 1 + rng.IntN(60)})
 	r := run{T: t, rng: rng, w: w, m: newModel(), policy: make(rng)}
 	for n := range steps {
 		r.step()

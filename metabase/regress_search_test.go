@@ -180,6 +180,7 @@ var searchRegressions = map[string]func(t *testing.T, w *world){
 			es = append(es, Entry{Records: []Record{{Address: object(1, n), Attrs: []Attr{{"name", strings.Repeat("x", 6000), Auto}}}}})
 		}
 		must(t, w.PutBatch(ctx, es))
+		w.index(t)
 		before := w.fileSize(t)
 		must(t, w.Drop(ctx, id(1)))
 		must(t, w.Compact(ctx))

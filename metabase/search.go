@@ -36,6 +36,7 @@ func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 		if !ok || n.marked && !q.AnyStatus || p.empty {
 			return nil
 		}
+		t.many = true
 		s := search{plan: p, t: t, n: n, left: db.scanLimit()}
 		err = s.run()
 		page = s.page
@@ -47,13 +48,16 @@ func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 // search is a Search that runs.
 type search struct {
 	*plan
-	t    *txn
-	n    named
-	left int // objects that may still be looked at
-	page Page
+	t     *txn
+	n     named
+	left  int // objects that may still be looked at
+	index entries
+	page  Page
 
-	id    blobstor.ID // the object that was looked at last
-	value []byte      // and the value that led there
+	id     blobstor.ID // the object that was looked at last
+	value  []byte      // and the value that led there
+	room   [64]byte    // where it usually fits
+	unsure bool        // by an entry that may be out of date
 }
 
 func (s *search) run() error {
@@ -122,7 +126,7 @@ func (s *search) byText() error {
 
 // text looks at entries from one key up to another, if there is one; their first bytes say which attribute they are of.
 func (s *search) text(from, within, until []byte, skip int) error {
-	return s.t.scanFrom(attrs, from, within, func(key, _ []byte) (bool, error) {
+	return s.entries(from, within, func(key []byte) (bool, error) {
 		if until != nil && bytes.Compare(key, until) >= 0 {
 			return false, nil
 		}
@@ -137,6 +141,21 @@ func (s *search) text(from, within, until []byte, skip int) error {
 	})
 }
 
+// entries calls yield with the index entries whose keys begin with a prefix, beginning at a key.
+func (s *search) entries(from, prefix []byte, yield func(key []byte) (bool, error)) error {
+	s.index.begin(s.t, from, prefix)
+	for {
+		key, unsure, err := s.index.next()
+		if key == nil || err != nil {
+			return err
+		}
+		s.unsure = unsure
+		if more, err := yield(key); !more || err != nil {
+			return err
+		}
+	}
+}
+
 // byNumber looks at the entries of a range of numbers.
 func (s *search) byNumber() error {
 	all := appendAttr(make([]byte, 0, keyRoom), s.n.number, asNumber, s.Filters[0].Key)
@@ -147,7 +166,7 @@ func (s *search) byNumber() error {
 			from = after
 		}
 	}
-	return s.t.scanFrom(attrs, from, all, func(key, _ []byte) (bool, error) {
+	return s.entries(from, all, func(key []byte) (bool, error) {
 		rest := key[len(all):]
 		if len(rest) != len(number{})+idSize {
 			return false, corrupt("index entry %x", key)
@@ -166,6 +185,9 @@ func (s *search) look(id blobstor.ID, by []byte, at *cursor) (more bool, err err
 	if s.left--; s.left < 0 {
 		s.page.More, s.page.Next = true, s.last()
 		return false, nil
+	}
+	if s.value == nil {
+		s.value = s.room[:0]
 	}
 	s.id, s.value = id, append(s.value[:0], by...)
 	ok := by == nil || s.mayMeet(by)
@@ -197,14 +219,14 @@ func (s *search) last() Position { return Position{Value: string(s.value), Objec
 func (s *search) record(id blobstor.ID, by []byte, at *cursor) (v verdict, ok bool, err error) {
 	addr := blobstor.Address{Container: s.Container, Object: id}
 	if at == nil {
-		if v.packed, v.stored, err = s.t.record(s.n.number, addr); err == nil && !v.stored {
+		if v.packed, v.stored, err = s.t.record(s.n.number, addr); err == nil && !v.stored && !s.unsure {
 			err = corrupt("%v is in the index and has no record", addr)
 		}
 	} else {
 		v.packed, err = at.record(addr)
 		v.stored = true
 	}
-	if err != nil {
+	if err != nil || !v.stored {
 		return v, false, err
 	}
 	if ok, err = s.accepts(&v.packed, by); err != nil || !ok || s.AnyStatus {

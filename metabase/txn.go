@@ -9,24 +9,34 @@ import (
 
 // txn is a transaction of the database file. Its bucket is opened once and serves all of a commit group.
 type txn struct {
-	db    *DB
-	tx    *bolt.Tx
-	full  []byte      // the key that is looked for, with its class
-	room  [96]byte    // where it usually fits
-	known *dictionary // what the last commit left
-	epoch uint64      // of the operation
+	db     *DB
+	tx     *bolt.Tx
+	full   []byte   // the key that is looked for, with its class
+	room   [96]byte // where it usually fits
+	many   bool     // look-ups are to be expected, and share a cursor
+	lookup *bolt.Cursor
+	known  *dictionary // what the last commit left
+	behind *backlog    // what the index of attributes may lack
+	epoch  uint64      // of the operation
 
 	// What follows is of write transactions only.
 	dict    map[blobstor.ID]named // what this transaction changed, published after its commit
 	counted map[container]*Counters
-	changes []change // of the step that is planned
-	deltas  []delta
+	scratch
 	names   []named
 	entry   []Record             // that is put; the step decides about their marks
 	seen    map[blobstor.ID]bool // objects whose mark the step decided about
-	arena   []byte               // of keys and values; the file's library keeps values until commit
+	pending pendingSet           // objects that are put
+	sure    pendingSet           // those of steps that were carried out
 	wrote   bool
 	err     error // of a change that could not be applied
+}
+
+// scratch is memory that a write transaction leaves to the next one.
+type scratch struct {
+	changes []change // of the step that is planned
+	deltas  []delta
+	arena   []byte // of keys and values; the file's library keeps values until commit
 }
 
 // named is what the dictionary says of a container.
@@ -90,11 +100,26 @@ func (t *txn) classed(class byte, key []byte) []byte {
 // get returns an entry, verified; nil if there is none. It is valid as long as the transaction.
 func (t *txn) get(class byte, key []byte) ([]byte, error) {
 	full := t.classed(class, key)
-	v := t.bucket().Get(full)
+	v := t.look(full)
 	if v == nil {
 		return nil, nil
 	}
 	return unseal(full, v)
+}
+
+// look returns an entry as it is.
+func (t *txn) look(full []byte) []byte {
+	if !t.many {
+		return t.bucket().Get(full)
+	}
+	if t.lookup == nil {
+		t.lookup = t.bucket().Cursor()
+	}
+	k, v := t.lookup.Seek(full)
+	if !bytes.Equal(k, full) {
+		return nil
+	}
+	return v
 }
 
 // scan yields the entries of a class whose keys begin with a prefix, verified, until yield returns false. It must not
@@ -206,6 +231,9 @@ func (t *txn) done(b []byte) []byte {
 	return b[:len(b):len(b)]
 }
 
+// keep returns a copy that lasts as long as the transaction.
+func (t *txn) keep(b []byte) []byte { return t.done(append(t.begin(), b...)) }
+
 // put plans that an entry is written: key, and a value that fill appends.
 func (t *txn) put(class byte, key []byte, fill func(b []byte) []byte) {
 	b := t.begin()
@@ -253,12 +281,14 @@ func (t *txn) apply() {
 		}
 		t.dict[n.id] = n
 	}
+	t.sure = t.pending
 	t.discard()
 }
 
 // discard forgets what was planned.
 func (t *txn) discard() {
 	t.changes, t.deltas, t.names = t.changes[:0], t.deltas[:0], t.names[:0]
+	t.pending = t.sure
 	t.entry, t.seen = nil, nil
 }
 
