@@ -15,9 +15,11 @@ import (
 type backlog struct {
 	runs atomic.Pointer[[][]string] // each in order and longer than the next one; a reader keeps the slices it has
 
-	count, bytes int   // of entries since the index was written
-	next         int   // how many it takes to write it
-	err          error // why that failed
+	// Of the commits since the index was written; the committer's.
+	unsure       map[[recKey]byte]struct{} // objects whose record says better what entries they have
+	count, bytes int                       // of entries
+	next         int                       // how many it takes to write it
+	err          error                     // why that failed
 }
 
 // The index is written when so many entries are in the backlog, or so many bytes. If it cannot be written, records are
@@ -29,13 +31,29 @@ const (
 )
 
 func (db *DB) newBacklog() *backlog {
-	b := &backlog{next: db.pendingEntries()}
+	b := &backlog{next: db.pendingEntries(), unsure: map[[recKey]byte]struct{}{}}
 	b.runs.Store(new([][]string))
 	return b
 }
 
-// add takes entries. Runs that are not longer are merged with the new one, so there are few.
-func (b *backlog) add(entries []string) {
+// isUnsure reports whether an entry is of an object whose record says better.
+func (b *backlog) isUnsure(entry string) bool {
+	if len(b.unsure) == 0 {
+		return false
+	}
+	var object [recKey]byte
+	copy(object[:], entry[:prefix])
+	copy(object[prefix:], entry[len(entry)-idSize:])
+	_, is := b.unsure[object]
+	return is
+}
+
+// add takes entries, and objects whose entries may be out of date. Runs that are not longer than the new one are merged
+// with it, so there are few.
+func (b *backlog) add(entries []string, unsure []byte) {
+	for ; len(unsure) > 0; unsure = unsure[recKey:] {
+		b.unsure[[recKey]byte(unsure)] = struct{}{}
+	}
 	b.count += len(entries)
 	for _, e := range entries {
 		b.bytes += len(e)

@@ -120,7 +120,7 @@ func (db *DB) update(name string, fn func(t *txn)) error {
 			err = errUnchanged
 		}
 		if err == nil { // before anybody sees the objects
-			db.backlog.Load().add(t.sure.entries)
+			db.backlog.Load().add(t.sure.entries, t.sure.unsure)
 		}
 		return err
 	})

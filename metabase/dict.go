@@ -29,6 +29,13 @@ func (d *dictionary) get(id blobstor.ID) (n named, ok bool, at int) {
 	return named{}, false, d.at
 }
 
+// knows reports whether a container has this number.
+func (d *dictionary) knows(c container) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.has[c] != nil
+}
+
 // publish takes over what a transaction changed. Whoever waits for the commit is woken after that.
 func (d *dictionary) publish(t *txn, at int) {
 	d.mu.Lock()

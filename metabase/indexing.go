@@ -1,12 +1,10 @@
 package metabase
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/granary-store/granary/blobstor"
@@ -21,6 +19,7 @@ import (
 type pendingSet struct {
 	log     []byte   // of each object: number, ID, and the length and bytes of its list
 	entries []string // of attributes
+	unsure  []byte   // numbers and IDs of objects whose attributes go
 }
 
 // appendToList appends an entry to the list of an object: without the number and ID, which are those of the object.
@@ -102,17 +101,18 @@ func (t *txn) pendingObjects() (map[string]bool, error) {
 
 // loadBacklog makes the backlog from the log.
 func (db *DB) loadBacklog(t *txn) error {
+	b := db.newBacklog()
 	var all []string
+	var unsure []byte // they may have gone, or been replaced
 	err := t.eachPending(func(key, object, list []byte) error {
 		entries, err := entriesOf(object, list)
-		all, db.logged = append(all, entries...), uint64Of(key)
+		all, unsure, db.logged = append(all, entries...), append(unsure, object...), uint64Of(key)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	b := db.newBacklog()
-	b.add(all)
+	b.add(all, unsure)
 	db.backlog.Store(b)
 	return nil
 }
@@ -142,69 +142,81 @@ func (t *txn) planRoom() error {
 }
 
 func (db *DB) indexPending() error {
-	var todo indexing
-	if err := db.file.View(func(tx *bolt.Tx) error { return todo.collect(&txn{db: db, tx: tx, known: &db.dict}) }); err != nil {
-		return err
+	todo := indexing{b: db.backlog.Load(), each: max(1, db.pendingEntries()/indexSteps)}
+	err := db.file.View(func(tx *bolt.Tx) error { return todo.collect(&txn{db: db, tx: tx, known: &db.dict}) })
+	for done := false; !done && err == nil; {
+		err = db.update("index", func(t *txn) { done = todo.step(t) })
 	}
-	for done := false; !done; {
-		err := db.update("index", func(t *txn) { done = todo.step(t) })
-		if err != nil {
-			return err
-		}
+	if err == nil {
+		db.backlog.Store(db.newBacklog())
 	}
-	db.backlog.Store(db.newBacklog())
-	return nil
-}
-
-// indexing is the writing of the index.
-type indexing struct {
-	keys    [][]byte // of the log
-	entries [][]byte // to write, in order
-}
-
-// collect finds what is pending. An object that is gone is not any more. Of one whose record cannot be read the log tells
-// the entries, so that a Search meets it and says so.
-func (x *indexing) collect(t *txn) error {
-	err := t.eachPending(func(key, object, list []byte) error {
-		if n := len(x.keys); n == 0 || !bytes.Equal(x.keys[n-1], key) {
-			x.keys = append(x.keys, t.keep(key))
-		}
-		c := containerOf(object)
-		p, stored, err := t.record(c, blobstor.Address{Object: lastID(object)})
-		if stored && err == nil {
-			var r Record
-			if r, err = p.record(); err == nil {
-				t.eachEntry(c, &r, func(key []byte) { x.entries = append(x.entries, t.keep(key)) })
-			}
-		}
-		if errors.Is(err, blobstor.ErrCorrupt) {
-			var entries []string
-			entries, err = entriesOf(object, list)
-			for _, e := range entries {
-				x.entries = append(x.entries, []byte(e))
-			}
-		}
-		return err
-	})
-	slices.SortFunc(x.entries, bytes.Compare)
 	return err
+}
+
+// indexing is the writing of a backlog to the index.
+type indexing struct {
+	b       *backlog
+	entries []string // that are left
+	late    []string // those of objects of which the backlog is not sure, by their records
+	each    int      // how many a commit writes
+}
+
+// collect finds what to write.
+func (x *indexing) collect(t *txn) error {
+	for object := range x.b.unsure {
+		c := containerOf(object[:])
+		p, stored, err := t.record(c, blobstor.Address{Object: lastID(object[:])})
+		var r Record
+		if stored && err == nil {
+			r, err = p.record()
+		}
+		switch {
+		case errors.Is(err, blobstor.ErrCorrupt):
+			delete(x.b.unsure, object) // a Search shall meet it and say so
+		case err != nil:
+			return err
+		case stored:
+			t.eachEntry(c, &r, func(key []byte) { x.late = append(x.late, string(key)) })
+		}
+	}
+	runs := *x.b.runs.Load()
+	for i := len(runs) - 1; i >= 0; i-- {
+		x.entries = mergeRuns(runs[i], x.entries)
+	}
+	return nil
 }
 
 // indexSteps is how many commits write a full backlog to the index. Each can use the pages that the one before left, so
 // the list of free pages, which every commit writes, stays short.
 const indexSteps = 16
 
-// step plans the next part, and reports whether it is the last. What is in the index is written again.
+// step writes the next part, and with the last one removes the log. It reports whether this is the last.
 func (x *indexing) step(t *txn) (last bool) {
-	n := min(max(1, t.db.pendingEntries()/indexSteps), len(x.entries))
-	for _, key := range x.entries[:n] {
-		t.put(attrs, key, nil)
+	n := min(x.each, len(x.entries))
+	x.write(t, x.entries[:n], func(entry string) bool { return !x.b.isUnsure(entry) })
+	if x.entries = x.entries[n:]; len(x.entries) > 0 {
+		return false
 	}
-	if x.entries = x.entries[n:]; len(x.entries) == 0 {
-		for _, key := range x.keys {
-			t.del(pending, key)
-		}
+	x.write(t, x.late, func(string) bool { return true })
+	for c := t.cursor(pending, nil, nil); c.next(); {
+		t.del(pending, t.keep(c.key))
 	}
 	t.apply()
-	return len(x.entries) == 0
+	return true
+}
+
+// write writes the entries that count, but for those of containers that were dropped. They may be there.
+func (x *indexing) write(t *txn, entries []string, counts func(string) bool) {
+	var of string // the container
+	known := false
+	for _, entry := range entries {
+		if entry[:prefix] != of {
+			of = entry[:prefix]
+			known = t.db.dict.knows(containerOf([]byte(of)))
+		}
+		if known && counts(entry) {
+			t.full = append(append(t.full[:0], attrs), entry...)
+			t.write(t.full, t.done(seal(t.full, t.begin(), 0)))
+		}
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
-	"github.com/granary-store/granary/internal/bolt"
 )
 
 // TestEntries: the index of attributes and the backlog are read as one: in order, and what is in several places once.
@@ -30,7 +29,7 @@ func TestEntries(t *testing.T) {
 		b := w.newBacklog()
 		for range rng.IntN(6) {
 			keys := some()
-			b.add(slices.Clone(keys))
+			b.add(slices.Clone(keys), nil)
 			for _, k := range keys {
 				all[k] = all[k]
 			}
@@ -83,7 +82,7 @@ func TestFewRuns(t *testing.T) {
 			n++
 			keys[k] = fmt.Sprint((n * 7919) % 100_003)
 		}
-		b.add(keys)
+		b.add(keys, nil)
 		runs, in := *b.runs.Load(), 0
 		for _, run := range runs {
 			if in += len(run); !slices.IsSorted(run) {
@@ -243,15 +242,11 @@ func TestIndexedTwice(t *testing.T) {
 		w.put(t, object(1, n), "a", fmt.Sprint("x", n), "b", "5")
 	}
 	half := func() {
-		var todo indexing
-		must(t, w.file.View(func(tx *bolt.Tx) error { return todo.collect(&txn{db: w.DB, tx: tx, known: &w.dict}) }))
-		todo.entries = todo.entries[:len(todo.entries)/2]
-		todo.keys = nil
+		todo := indexing{b: w.backlog.Load(), each: 15}
 		must(t, w.doOne(ctx, 0, func(t *txn) error {
-			for _, key := range todo.entries {
-				t.put(attrs, key, nil)
-			}
-			return nil
+			err := todo.collect(t)
+			todo.step(t)
+			return err
 		}))
 	}
 	half()

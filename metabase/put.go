@@ -223,6 +223,7 @@ func (t *txn) planRemoval(c container, p *packed, mark Mark) error {
 	t.del(recs, t.recKey(c, &r.Address.Object))
 	t.eachKey(c, &r, func(class byte, key []byte, _ func([]byte) []byte) { t.del(class, key) })
 	t.eachEntry(c, &r, func(key []byte) { t.del(attrs, t.keep(key)) })
+	t.pending.unsure = appendRecKey(t.pending.unsure, c, &r.Address.Object)
 	if mark != None {
 		t.del(marks, t.recKey(c, &r.Address.Object))
 	}

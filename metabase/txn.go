@@ -254,18 +254,7 @@ func (t *txn) count(c container, by Counters) { t.deltas = append(t.deltas, delt
 // apply carries out what was planned.
 func (t *txn) apply() {
 	for i := range t.changes {
-		c := &t.changes[i]
-		key := t.classed(c.class, c.key)
-		var err error
-		if c.value == nil {
-			err = t.bucket().Delete(key)
-		} else {
-			err = t.bucket().Put(key, c.value)
-		}
-		if t.err == nil {
-			t.err = err
-		}
-		t.wrote = true
+		t.write(t.classed(t.changes[i].class, t.changes[i].key), t.changes[i].value)
 	}
 	for i := range t.deltas {
 		d := &t.deltas[i]
@@ -283,6 +272,20 @@ func (t *txn) apply() {
 	}
 	t.sure = t.pending
 	t.discard()
+}
+
+// write writes an entry, or removes it if the value is nil.
+func (t *txn) write(full, value []byte) {
+	var err error
+	if value == nil {
+		err = t.bucket().Delete(full)
+	} else {
+		err = t.bucket().Put(full, value)
+	}
+	if t.err == nil {
+		t.err = err
+	}
+	t.wrote = true
 }
 
 // discard forgets what was planned.
