@@ -155,6 +155,18 @@ func createPut(tx *bbolt.Tx, r *Record) error {
 	return err
 }
 
+// BenchmarkFileSize reports the bytes of the file for each object of BenchmarkPut, put one after the other.
+func BenchmarkFileSize(b *testing.B) {
+	n := shortOr(2000, 100_000)
+	for range b.N {
+		w := benchWorld(b, Options{NoSync: true, Ballast: -1})
+		for i := range n {
+			must(b, w.Put(ctx, benchRecords(i, 1)[0]))
+		}
+		b.ReportMetric(float64(w.fileSize(b))/float64(n), "B/object")
+	}
+}
+
 // BenchmarkPutBatch reports objects/s.
 func BenchmarkPutBatch(b *testing.B) {
 	for _, size := range []int{1, 10, 100, 1000} {
@@ -235,6 +247,13 @@ func BenchmarkExists(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			_, err := w.Exists(ctx, blobstor.Address{Container: all[i%len(all)].Address.Container, Object: id(5)})
+			must(b, err)
+		}
+	})
+	b.Run("inexisting container", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			_, err := w.Exists(ctx, object(100_000+i, 1))
 			must(b, err)
 		}
 	})

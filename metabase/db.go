@@ -174,20 +174,20 @@ func (db *DB) view(ctx context.Context, op string, addr blobstor.Address, fn fun
 	}
 	if err == nil {
 		defer db.leave()
-		err = db.viewOnce(func(t *txn) error {
-			defer db.watched(op, t.tx)
-			t.epoch = epoch
-			return fn(t)
-		})
+		if !addr.Container.IsZero() && db.lacks(addr.Container) {
+			err = db.viewNothing(fn)
+		} else {
+			err = db.viewLast(op, epoch, fn)
+		}
 	}
 	err = blobstor.Wrap(op, addr, "", err)
 	db.tellFault(op, err)
 	return err
 }
 
-// viewOnce runs fn in a read transaction that has the backlog of its time: if the index was written while it began, it
+// viewLast runs fn in a read transaction that has the backlog of its time: if the index was written while it began, it
 // begins again.
-func (db *DB) viewOnce(fn func(t *txn) error) (err error) {
+func (db *DB) viewLast(op string, epoch uint64, fn func(t *txn) error) (err error) {
 	for again := true; again; {
 		again = false
 		behind := db.backlog.Load()
@@ -202,11 +202,30 @@ func (db *DB) viewOnce(fn func(t *txn) error) (err error) {
 			if err != nil {
 				return err
 			}
-			t.behind = behind
-			return fn(t)
+			t.behind, t.epoch = behind, epoch
+			err = fn(t)
+			db.watched(op, tx)
+			return err
 		})
 	}
 	return err
+}
+
+// lacks reports whether no object of a container was recorded, as the last commit left it.
+func (db *DB) lacks(container blobstor.ID) bool {
+	_, ok, _ := db.dict.get(container)
+	return !ok && !db.dict.doubtful.Load()
+}
+
+// nothing is a dictionary without containers.
+var nothing dictionary
+
+// viewNothing runs fn as if it saw an empty database, which needs no transaction.
+func (db *DB) viewNothing(fn func(t *txn) error) error {
+	if err := db.file.Ready(); err != nil {
+		return err
+	}
+	return fn(&txn{db: db, known: &nothing})
 }
 
 // begin returns a read transaction. Where the dictionary in memory may be wrong it has one of its own.

@@ -52,7 +52,7 @@ func TestEntries(t *testing.T) {
 			}
 			slices.Sort(want)
 			var got []string
-			must(t, w.viewOnce(func(tx *txn) error {
+			must(t, w.viewLast("test", 0, func(tx *txn) error {
 				var e entries
 				tx.behind = b
 				e.begin(tx, []byte(from), []byte(prefix))
@@ -226,7 +226,7 @@ func TestPendingDamaged(t *testing.T) {
 	}
 	w.put(t, object(1, 20), "a", "x")
 	var key []byte
-	must(t, w.viewOnce(func(t *txn) error {
+	must(t, w.viewLast("test", 0, func(t *txn) error {
 		return t.eachPending(func(k, _, _ []byte) error { key = slices.Clone(k); return nil })
 	}))
 	w.damage(t, pending, key)

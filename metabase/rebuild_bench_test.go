@@ -67,7 +67,7 @@ func BenchmarkRebuild(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				b.StopTimer()
-				w := newWorld(b, Options{})
+				w := newWorld(b, Options{pending: pendingEntries})
 				b.StartTimer()
 				_, err := Rebuild(ctx, w.DB, s, parseBench, &RebuildOptions{Bad: func(info blobstor.Info, err error) { b.Error(info, err) }})
 				must(b, err)

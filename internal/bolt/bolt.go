@@ -150,6 +150,15 @@ func (db *DB) View(fn func(*Tx) error) error {
 	return h.view(fn)
 }
 
+// Ready returns the error with which View would begin, nil if it would run its function.
+func (db *DB) Ready() error {
+	h, err := db.begin()
+	if err == nil {
+		db.end(h)
+	}
+	return err
+}
+
 // Update runs fn in a write transaction and commits it; calls come one after the other. It returns nil once the
 // transaction is durable, unless the store was opened with NoSync. An error of fn rolls back and is returned as it
 // is, and so does a panic of fn go on. Otherwise the error matches blobstor.ErrUncertain if the commit failed and may
