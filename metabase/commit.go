@@ -102,7 +102,9 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 // update runs fn in a write transaction and publishes what it changed. It is the committer's.
 func (db *DB) update(name string, fn func(t *txn)) error {
 	t := txn{db: db, known: &db.dict, many: true, scratch: db.scratch}
-	defer func() { db.scratch = scratch{arena: t.arena[:0], changes: t.changes[:0], deltas: t.deltas[:0]} }()
+	t.pending.log = t.log
+	t.sure.log = t.log
+	defer func() { db.scratch = t.left() }()
 	at := 0
 	err := db.file.Update(func(tx *bolt.Tx) error {
 		t.tx = tx

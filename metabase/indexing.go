@@ -51,9 +51,9 @@ func entriesOf(object, list []byte) (entries []string, err error) {
 
 // suspend plans that a record is put without the entries of its attributes.
 func (t *txn) suspend(c container, r *Record) {
-	list := make([]byte, 0, 1<<10)
+	list := t.entryList[:0]
 	t.eachEntry(c, r, func(key []byte) { list = appendToList(list, key) })
-	if len(list) == 0 {
+	if t.entryList = list; len(list) == 0 {
 		return
 	}
 	p := &t.pending
@@ -61,16 +61,21 @@ func (t *txn) suspend(c container, r *Record) {
 	p.log = appendRecKey(p.log, c, &r.Address.Object)
 	entries, _ := entriesOf(p.log[at:], list)
 	p.log = append(binary.AppendUvarint(p.log, uint64(len(list))), list...)
-	p.entries = append(p.entries, entries...)
+	if p.entries == nil {
+		p.entries = entries
+	} else {
+		p.entries = append(p.entries, entries...)
+	}
 }
 
-// planPending plans that the log has what is pending.
+// planPending plans that the log has what is pending. Its keys count downwards, so the last one lies on the page of the
+// counters, which is written anyway.
 func (t *txn) planPending() {
 	if len(t.pending.log) == 0 {
 		return
 	}
 	t.db.logged++
-	t.put(pending, t.done(appendUint64(t.begin(), t.db.logged)), func(b []byte) []byte { return append(b, t.pending.log...) })
+	t.put(pending, t.done(appendUint64(t.begin(), ^t.db.logged)), func(b []byte) []byte { return append(b, t.pending.log...) })
 }
 
 // eachPending calls do with every key of the log, and with each object that it has and its list.
@@ -106,7 +111,7 @@ func (db *DB) loadBacklog(t *txn) error {
 	var unsure []byte // they may have gone, or been replaced
 	err := t.eachPending(func(key, object, list []byte) error {
 		entries, err := entriesOf(object, list)
-		all, unsure, db.logged = append(all, entries...), append(unsure, object...), uint64Of(key)
+		all, unsure, db.logged = append(all, entries...), append(unsure, object...), max(db.logged, ^uint64Of(key))
 		return err
 	})
 	if err != nil {

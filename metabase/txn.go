@@ -20,8 +20,7 @@ type txn struct {
 	epoch  uint64      // of the operation
 
 	// What follows is of write transactions only.
-	dict    map[blobstor.ID]named // what this transaction changed, published after its commit
-	counted map[container]*Counters
+	dict map[blobstor.ID]named // what this transaction changed, published after its commit
 	scratch
 	names   []named
 	entry   []Record             // that is put; the step decides about their marks
@@ -34,9 +33,26 @@ type txn struct {
 
 // scratch is memory that a write transaction leaves to the next one.
 type scratch struct {
-	changes []change // of the step that is planned
-	deltas  []delta
-	arena   []byte // of keys and values; the file's library keeps values until commit
+	changes   []change // of the step that is planned
+	deltas    []delta
+	arena     []byte // of keys and values; the file's library keeps values until commit
+	counted   map[container]*Counters
+	log       []byte // of what is pending
+	entryList []byte // of one object
+}
+
+// mostLog is the most memory for the log that is kept: a Rebuild needs far more than others.
+const mostLog = 1 << 20
+
+// left returns what the next transaction may use.
+func (t *txn) left() scratch {
+	s := t.scratch
+	clear(s.counted)
+	s.changes, s.deltas, s.arena = s.changes[:0], s.deltas[:0], s.arena[:0]
+	if s.log = t.pending.log[:0]; cap(s.log) > mostLog {
+		s.log = nil
+	}
+	return s
 }
 
 // named is what the dictionary says of a container.
