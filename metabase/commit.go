@@ -45,7 +45,6 @@ func (db *DB) do(ctx context.Context, bytes int64, steps ...step) error {
 	if errors.Is(err, groupcommit.ErrClosed) {
 		return blobstor.ErrClosed
 	}
-	db.tellFault("commit", err)
 	for i := range steps {
 		db.tellFault("commit", steps[i].err)
 	}
@@ -79,10 +78,12 @@ func (db *DB) doOne(ctx context.Context, bytes int64, plan func(t *txn) error) e
 func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
 	err := db.commitOnce(group)
 	if err == nil || len(group) == 1 || errors.Is(err, blobstor.ErrUncertain) || errors.Is(err, blobstor.ErrFailed) {
+		db.tellFault("commit", err) // once for all who wait
 		return err
 	}
 	for i := range group {
 		group[i].Err = db.commitOnce(group[i : i+1])
+		db.tellFault("commit", group[i].Err)
 	}
 	return nil
 }

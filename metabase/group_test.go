@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -248,4 +250,38 @@ func (w *world) answers(tb testing.TB) string {
 		text += fmt.Sprint(c, n, w.state(tb, object(c, 1)), w.state(tb, object(c, 2)), "; ")
 	}
 	return text
+}
+
+// TestFaultOnce: a commit that fails is told once, however many wait for it.
+func TestFaultOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		g := &gate{}
+		w := newWorld(t, Options{NoSync: true, Ballast: -1, boltCommit: g.commit, Hooks: blobstor.Hooks{Fault: func(string, error) { told.Add(1) }}})
+		var ops []func() error
+		for n := range 20 {
+			ops = append(ops, putting(w, Record{Address: object(1, n)}))
+		}
+		arrived, open := g.hold()
+		var wg sync.WaitGroup
+		errs := make([]error, len(ops))
+		wg.Go(func() { errs[0] = ops[0]() })
+		<-arrived
+		g.fail(syscall.EIO, false) // the next commit, that of the others
+		for i := 1; i < len(ops); i++ {
+			wg.Go(func() { errs[i] = ops[i]() })
+		}
+		synctest.Wait()
+		close(open)
+		wg.Wait()
+		synctest.Wait()
+		for _, err := range errs[1:] {
+			wantIs(t, err, blobstor.ErrUncertain)
+		}
+		if n := told.Load(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		must(t, errs[0])
+		must(t, w.Close())
+	})
 }
