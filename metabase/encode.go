@@ -74,7 +74,7 @@ func (r *Record) appendTo(b []byte) []byte {
 	return b
 }
 
-func appendText(b []byte, s string) []byte {
+func appendText[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 

@@ -1,9 +1,6 @@
 package metabase
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "strings"
 
 // A record is put without its entries in the index of attributes, each of which would lie on a page of its own: it is
 // pending. The entries of many objects are written together, in order, so that they share pages. Until then a log has
@@ -18,8 +15,7 @@ type pendingSet struct {
 
 // appendToList appends an entry to the list of an object: without the number and ID, which are those of the object.
 func appendToList(list, entry []byte) []byte {
-	middle := entry[prefix : len(entry)-idSize]
-	return append(binary.AppendUvarint(list, uint64(len(middle))), middle...)
+	return appendText(list, entry[prefix:len(entry)-idSize])
 }
 
 // entriesOf returns the entries of an object by its list, as parts of one string.
@@ -54,7 +50,7 @@ func (t *txn) suspend(c container, r *Record) {
 	at := len(p.log)
 	p.log = appendRecKey(p.log, c, &r.Address.Object)
 	entries, _ := entriesOf(p.log[at:], list)
-	p.log = append(binary.AppendUvarint(p.log, uint64(len(list))), list...)
+	p.log = appendText(p.log, list)
 	if p.entries == nil {
 		p.entries = entries
 	} else {
