@@ -36,6 +36,11 @@ func (db *DB) newBacklog() *backlog {
 	return b
 }
 
+// isFull reports whether it is time to write the index.
+func (b *backlog) isFull() bool {
+	return max(b.count, len(b.unsure)) >= b.next || b.bytes >= pendingBytes
+}
+
 // isUnsure reports whether an entry is of an object whose record says better.
 func (b *backlog) isUnsure(entry string) bool {
 	if len(b.unsure) == 0 {
@@ -51,12 +56,12 @@ func (b *backlog) isUnsure(entry string) bool {
 // add takes entries, and objects whose entries may be out of date. Runs that are not longer than the new one are merged
 // with it, so there are few.
 func (b *backlog) add(entries []string, unsure []byte) {
-	for ; len(unsure) > 0; unsure = unsure[recKey:] {
-		b.unsure[[recKey]byte(unsure)] = struct{}{}
-	}
 	b.count += len(entries)
 	for _, e := range entries {
 		b.bytes += len(e)
+	}
+	for ; b.count > 0 && len(unsure) > 0; unsure = unsure[recKey:] {
+		b.unsure[[recKey]byte(unsure)] = struct{}{}
 	}
 	if len(entries) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 // no caller's error: all is still pending. It is tried again.
 func (db *DB) index() {
 	b := db.backlog.Load()
-	if b.count < b.next && b.bytes < pendingBytes || db.file.Pressed() {
+	if !b.isFull() || db.file.Pressed() {
 		return
 	}
 	if b.err = db.indexPending(); b.err != nil {

@@ -71,6 +71,26 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestRemovalsAreForgotten: what is known of objects that were removed does not grow for ever.
+func TestRemovalsAreForgotten(t *testing.T) {
+	w := newWorld(t, Options{NoSync: true, Ballast: -1, pending: 8})
+	most := 0
+	for n := range 60 {
+		if n == 20 {
+			w.put(t, object(2, 1), "a", "x")
+		}
+		w.record(t, Record{Address: object(1, n)})
+		must(t, w.Mark(ctx, Garbage, object(1, n)))
+		w.removed(t)
+		if most = max(most, len(w.backlog.Load().unsure)); n == 19 && most > 0 {
+			t.Error("removals are remembered, and nothing is pending")
+		}
+	}
+	if most == 0 || most > 8 {
+		t.Errorf("%d objects were remembered", most)
+	}
+}
+
 // TestFewRuns: the runs of a backlog stay few, whatever comes in which order.
 func TestFewRuns(t *testing.T) {
 	w := newWorld(t, Options{NoSync: true, Ballast: -1})
