@@ -15,30 +15,42 @@ import (
 type backlog struct {
 	runs atomic.Pointer[[][]string] // each in order and longer than the next one; a reader keeps the slices it has
 
-	// Of the commits since the index was written; the committer's.
+	// The committer's.
 	unsure       map[[recKey]byte]struct{} // objects whose record says better what entries they have
 	count, bytes int                       // of entries
-	next         int                       // how many it takes to write it
-	err          error                     // why that failed
+	last         uint64                    // of its keys in the log, when it is full
 }
 
-// The index is written when so many entries are in the backlog, or so many bytes. If it cannot be written, records are
-// refused from a multiple of that on.
+// backlogs are what the index lacks.
+type backlogs struct {
+	now   *backlog
+	older *backlog // is written to the index; nil if none is
+}
+
+// A backlog is full with so many entries, or so many bytes. If the index cannot be written, records are refused from a
+// multiple of that on.
 const (
 	pendingEntries = 64 << 10
 	pendingBytes   = 16 << 20
 	pendingMost    = 4
 )
 
-func (db *DB) newBacklog() *backlog {
-	b := &backlog{next: db.pendingEntries(), unsure: map[[recKey]byte]struct{}{}}
+func newBacklog() *backlog {
+	b := &backlog{unsure: map[[recKey]byte]struct{}{}}
 	b.runs.Store(new([][]string))
 	return b
 }
 
-// isFull reports whether it is time to write the index.
-func (b *backlog) isFull() bool {
-	return max(b.count, len(b.unsure)) >= b.next || b.bytes >= pendingBytes
+// isFull reports whether it has so many entries, or what is as much.
+func (b *backlog) isFull(entries int) bool {
+	return max(b.count, len(b.unsure)) >= entries || b.bytes >= pendingBytes*max(1, entries/pendingEntries)
+}
+
+// objectOf returns the number and ID of the object that an entry is of.
+func objectOf(entry string) (object [recKey]byte) {
+	copy(object[:], entry[:prefix])
+	copy(object[prefix:], entry[len(entry)-idSize:])
+	return object
 }
 
 // isUnsure reports whether an entry is of an object whose record says better.
@@ -46,22 +58,30 @@ func (b *backlog) isUnsure(entry string) bool {
 	if len(b.unsure) == 0 {
 		return false
 	}
-	var object [recKey]byte
-	copy(object[:], entry[:prefix])
-	copy(object[prefix:], entry[len(entry)-idSize:])
-	_, is := b.unsure[object]
+	_, is := b.unsure[objectOf(entry)]
 	return is
 }
 
-// add takes entries, and objects whose entries may be out of date. Runs that are not longer than the new one are merged
-// with it, so there are few.
-func (b *backlog) add(entries []string, unsure []byte) {
+// add takes what a commit leaves pending, and objects whose entries may be out of date.
+func (b *backlogs) add(entries []string, unsure []byte) {
+	b.now.add(entries)
+	b.now.doubt(unsure)
+	if b.older != nil {
+		b.older.doubt(unsure)
+	}
+}
+
+func (b *backlog) doubt(objects []byte) {
+	for ; b.count > 0 && len(objects) > 0; objects = objects[recKey:] {
+		b.unsure[[recKey]byte(objects)] = struct{}{}
+	}
+}
+
+// add takes entries. Runs that are not longer than the new one are merged with it, so there are few.
+func (b *backlog) add(entries []string) {
 	b.count += len(entries)
 	for _, e := range entries {
 		b.bytes += len(e)
-	}
-	for ; b.count > 0 && len(unsure) > 0; unsure = unsure[recKey:] {
-		b.unsure[[recKey]byte(unsure)] = struct{}{}
 	}
 	if len(entries) == 0 {
 		return
@@ -106,11 +126,18 @@ type entries struct {
 func (e *entries) begin(t *txn, from, prefix []byte) {
 	e.file, e.moved, e.prefix = t.cursor(attrs, from, prefix), false, prefix
 	e.runs, e.buf = e.runsRoom[:0], e.bufRoom[:0]
-	for _, run := range *t.behind.runs.Load() {
+	e.add(t.behind.now, from)
+	if t.behind.older != nil {
+		e.add(t.behind.older, from)
+	}
+	e.settle()
+}
+
+func (e *entries) add(b *backlog, from []byte) {
+	for _, run := range *b.runs.Load() {
 		at := sort.Search(len(run), func(i int) bool { return run[i] >= string(from) })
 		e.runs = append(e.runs, run[at:])
 	}
-	e.settle()
 }
 
 // settle finds the run that is next.

@@ -53,14 +53,15 @@ func (a *audit) bad(format string, args ...any) {
 
 func (db *DB) checkContainer(ctx context.Context, id blobstor.ID) error {
 	var a audit
-	err := db.view(ctx, "check", blobstor.Address{Container: id}, func(t *txn) (err error) {
+	err := db.view(ctx, "check", blobstor.Address{Container: id}, func(t *txn) error {
 		n, ok := t.find(id)
 		if !ok {
 			return nil // it was dropped meanwhile
 		}
 		a = audit{t: t, n: n, id: id, keys: map[byte]int{}}
-		if a.pending, err = t.pendingObjects(); err != nil {
-			return err
+		var damage error
+		if a.pending, damage = t.pendingObjects(); damage != nil {
+			a.bad("%v", damage)
 		}
 		return a.run(ctx)
 	})
@@ -254,7 +255,8 @@ func (db *DB) Reset(ctx context.Context) error {
 	}
 	if err == nil {
 		db.dict.clear()
-		db.backlog.Store(db.newBacklog())
+		db.backlog.Store(&backlogs{now: newBacklog()})
+		db.indexing, db.lost = indexing{}, nil
 		db.at = place{}
 	}
 	return blobstor.Wrap("reset", blobstor.Address{}, "", err)

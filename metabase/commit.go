@@ -90,18 +90,19 @@ func (db *DB) commit(group []*groupcommit.Op[*operation]) error {
 
 func (db *DB) commitOnce(group []*groupcommit.Op[*operation]) error {
 	pressed := db.file.Pressed()
-	return db.update("commit", func(t *txn) {
+	return db.update("commit", func(t *txn) error {
 		for _, op := range group {
 			t.epoch = op.Value.epoch
 			for i := range op.Value.steps {
 				t.run(&op.Value.steps[i], pressed)
 			}
 		}
+		return nil
 	})
 }
 
 // update runs fn in a write transaction and publishes what it changed. It is the committer's.
-func (db *DB) update(name string, fn func(t *txn)) error {
+func (db *DB) update(name string, fn func(t *txn) error) error {
 	t := txn{db: db, known: &db.dict, many: true, scratch: db.scratch}
 	t.pending.log = t.log
 	t.sure.log = t.log
@@ -114,8 +115,10 @@ func (db *DB) update(name string, fn func(t *txn)) error {
 				return err
 			}
 		}
-		fn(&t)
-		err := t.flush()
+		err := fn(&t)
+		if err == nil {
+			err = t.flush()
+		}
 		db.watched(name, tx)
 		if at = t.seenCommit(); t.wrote {
 			at++

@@ -82,11 +82,13 @@ type DB struct {
 	file      *bolt.DB
 	committer *groupcommit.Committer[*operation]
 	dict      dictionary
-	backlog   atomic.Pointer[backlog]
+	backlog   atomic.Pointer[backlogs]
+	lost      error // if it is not known what the index of attributes lacks
 
 	// The committer's.
-	scratch scratch
-	logged  uint64 // the last key of what is pending
+	scratch  scratch
+	logged   uint64 // the last key of what is pending
+	indexing indexing
 
 	mu       sync.RWMutex // held for reading by calls inside
 	closed   bool
@@ -118,7 +120,7 @@ func open(dir string, opts *Options) (*DB, error) {
 	}
 	db := &DB{opts: *opts, file: file, readOnly: opts.ReadOnly}
 	db.committer = groupcommit.New(groupcommit.Limits{MaxOps: groupOps, MaxBytes: groupBytes}, db.commit, db.index)
-	db.backlog.Store(db.newBacklog())
+	db.backlog.Store(&backlogs{now: newBacklog()})
 	if err := db.start(migrations, version); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

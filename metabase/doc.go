@@ -30,12 +30,13 @@
 // keeps room for removals.
 //
 // A Put writes the record and what relations it has, and keeps the entries of its attributes in a log and in memory,
-// where a Search finds them. Some thousand objects later the caller whose commit it was writes all of them to the index
-// together, for each of them lies on a page of its own.
+// where a Search finds them. When those of some thousand objects are there they are written to the index together and
+// in order, in parts that follow other commits, for each entry lies on a page of its own.
 //
 // Records and index entries have checksums that are bound to their keys, so that one that is damaged or stands in
 // another's place is [blobstor.ErrCorrupt] and never an answer. That a key is missing altogether, because a page of
-// the tree is damaged, is what [DB.Check] finds. [Rebuild] makes a database from the blobs; it cannot know marks, nor
+// the tree is damaged, is what [DB.Check] finds. If the log is damaged, every Search by attributes is ErrCorrupt until the
+// database is Reset. [Rebuild] makes a database from the blobs; it cannot know marks, nor
 // removals that were interrupted before the blob went.
 //
 // # Format
@@ -57,7 +58,7 @@
 //	5 expires   epoch 8, number, object ID: nothing
 //	6 counts    number: the seven fields of Counters, 8 bytes each
 //	7 settings  "version": 1; "next": the next number; "dropped/", number: nothing, keys of it are left
-//	8 pending   count 8: of each object that one commit recorded: number, ID, list
+//	8 pending   count 8, complemented: of each object that one commit recorded: number, ID, list
 //
 // An object's entries in attrs may be missing as long as pending has it. Its list is a varint of the bytes that follow,
 // and of each entry a varint of its length and its bytes, without the number and the object ID that it begins and ends

@@ -73,13 +73,15 @@ func (w *world) reopen(tb testing.TB) {
 	w.DB = db
 }
 
-// index writes the index of attributes.
+// index writes all that is pending to the index of attributes.
 func (w *world) index(tb testing.TB) {
 	tb.Helper()
-	w.backlog.Load().next = 0
-	must(tb, w.doOne(ctx, 0, func(*txn) error { return nil }))
-	if n := len(*w.backlog.Load().runs.Load()); n > 0 {
-		tb.Fatalf("%d runs are left", n)
+	for b := w.backlog.Load(); b.older != nil || b.now.count > 0; b = w.backlog.Load() {
+		if b.older == nil {
+			w.beginIndexing()
+		}
+		must(tb, w.doOne(ctx, 0, func(*txn) error { return nil }))
+		must(tb, w.indexing.err)
 	}
 }
 

@@ -6,55 +6,96 @@ import (
 	"fmt"
 
 	"github.com/granary-store/granary/blobstor"
-	"github.com/granary-store/granary/internal/bolt"
 )
 
-// index writes what is pending, if it is enough. It is the committer's, behind a group that was woken. That it failed is
-// no caller's error: all is still pending. It is tried again.
+// indexing is the writing of a full backlog to the index, in parts: one after each commit group, so that nobody waits for
+// the whole of it. All of it is the committer's.
+type indexing struct {
+	b       *backlog // that is written; nil if none is
+	entries []string // all of it
+	done    int      // of these
+	err     error    // why the last part could not be written
+	skip    int      // groups to let pass before it is tried again
+	failed  int      // times in a row
+}
+
+// indexParts is how many commits write a full backlog. Each can use the pages that the one before left, so the list of
+// free pages, which every commit writes, stays short.
+const indexParts = 16
+
+// mostSkips is how many groups pass at most before a part that could not be written is tried again.
+const mostSkips = 64
+
+// index writes the next part of the index if a backlog is full, and more while the next one is full too. It runs behind a
+// group that was woken. That it failed is no caller's error: all is still pending. It is tried again.
 func (db *DB) index() {
-	b := db.backlog.Load()
-	if !b.isFull() || db.file.Pressed() {
+	x := &db.indexing
+	if x.skip--; x.skip >= 0 || db.file.Pressed() {
 		return
 	}
-	if b.err = db.indexPending(); b.err != nil {
-		b.next = min(2*b.next, pendingMost*db.pendingEntries())
-		db.tellFault("index", b.err)
+	for more := true; more && (x.b != nil || db.isFull()); more = db.isFull() {
+		if x.b == nil {
+			db.beginIndexing()
+		}
+		if x.err = db.writePart(); x.err != nil {
+			x.failed++
+			x.skip = min(1<<x.failed, mostSkips)
+			db.tellFault("index", x.err)
+			return
+		}
+		x.failed, x.skip = 0, 0
 	}
 }
+
+func (db *DB) isFull() bool { return db.backlog.Load().now.isFull(db.pendingEntries()) }
 
 func (db *DB) pendingEntries() int { return cmp.Or(db.opts.pending, pendingEntries) }
 
 // planRoom refuses a record when far too much is pending because the index cannot be written.
 func (t *txn) planRoom() error {
-	b := t.db.backlog.Load()
-	if b.err != nil && b.count >= pendingMost*t.db.pendingEntries() {
-		return fmt.Errorf("write the index of attributes: %w", b.err)
+	if err := t.db.indexing.err; err != nil && t.db.backlog.Load().now.isFull(pendingMost*t.db.pendingEntries()) {
+		return fmt.Errorf("write the index of attributes: %w", err)
 	}
 	return nil
 }
 
-func (db *DB) indexPending() error {
-	todo := indexing{b: db.backlog.Load(), each: max(1, db.pendingEntries()/indexSteps)}
-	err := db.file.View(func(tx *bolt.Tx) error { return todo.collect(&txn{db: db, tx: tx, known: &db.dict}) })
-	for done := false; !done && err == nil; {
-		err = db.update("index", func(t *txn) { done = todo.step(t) })
+// beginIndexing lets an empty backlog take what comes from now on.
+func (db *DB) beginIndexing() {
+	full := db.backlog.Load().now
+	full.last = db.logged
+	db.indexing = indexing{b: full}
+	for _, run := range *full.runs.Load() {
+		db.indexing.entries = mergeRuns(run, db.indexing.entries)
 	}
-	if err == nil {
-		db.backlog.Store(db.newBacklog())
-	}
-	return err
+	db.backlog.Store(&backlogs{now: newBacklog(), older: full})
 }
 
-// indexing is the writing of a backlog to the index.
-type indexing struct {
-	b       *backlog
-	entries []string // that are left
-	late    []string // those of objects of which the backlog is not sure, by their records
-	each    int      // how many a commit writes
+// writePart writes the next part; behind the last one nobody needs the backlog any more.
+func (db *DB) writePart() error {
+	x := &db.indexing
+	end := min(x.done+max(1, db.pendingEntries()/indexParts), len(x.entries))
+	err := db.update("index", func(t *txn) error {
+		x.write(t, x.entries[x.done:end], func(entry string) bool { return !x.b.isUnsure(entry) })
+		if end < len(x.entries) {
+			return nil
+		}
+		return x.finish(t)
+	})
+	if err != nil {
+		return err
+	}
+	if x.done = end; end == len(x.entries) {
+		*x = indexing{}
+		db.backlog.Store(&backlogs{now: db.backlog.Load().now})
+	}
+	return nil
 }
 
-// collect finds what to write.
-func (x *indexing) collect(t *txn) error {
+// finish writes the entries of objects of which the backlog is not sure, by their records, and removes its log. Of an
+// object whose record cannot be read it writes what the backlog has, so that a Search meets it and says so.
+func (x *indexing) finish(t *txn) error {
+	unreadable := map[[recKey]byte]struct{}{}
+	var late []string
 	for object := range x.b.unsure {
 		c := containerOf(object[:])
 		p, stored, err := t.record(c, blobstor.Address{Object: lastID(object[:])})
@@ -64,37 +105,30 @@ func (x *indexing) collect(t *txn) error {
 		}
 		switch {
 		case errors.Is(err, blobstor.ErrCorrupt):
-			delete(x.b.unsure, object) // a Search shall meet it and say so
+			unreadable[object] = struct{}{}
 		case err != nil:
 			return err
 		case stored:
-			t.eachEntry(c, &r, func(key []byte) { x.late = append(x.late, string(key)) })
+			t.eachEntry(c, &r, func(key []byte) { late = append(late, string(key)) })
 		}
 	}
-	runs := *x.b.runs.Load()
-	for i := len(runs) - 1; i >= 0; i-- {
-		x.entries = mergeRuns(runs[i], x.entries)
+	x.write(t, late, func(string) bool { return true })
+	if len(unreadable) > 0 {
+		x.write(t, x.entries, func(entry string) bool { _, is := unreadable[objectOf(entry)]; return is })
 	}
+	x.removeLog(t)
 	return nil
 }
 
-// indexSteps is how many commits write a full backlog to the index. Each can use the pages that the one before left, so
-// the list of free pages, which every commit writes, stays short.
-const indexSteps = 16
-
-// step writes the next part, and with the last one removes the log. It reports whether this is the last.
-func (x *indexing) step(t *txn) (last bool) {
-	n := min(x.each, len(x.entries))
-	x.write(t, x.entries[:n], func(entry string) bool { return !x.b.isUnsure(entry) })
-	if x.entries = x.entries[n:]; len(x.entries) > 0 {
-		return false
-	}
-	x.write(t, x.late, func(string) bool { return true })
-	for c := t.cursor(pending, nil, nil); c.next(); {
-		t.del(pending, t.keep(c.key))
+// removeLog removes the log of the backlog; its keys count downwards. What is damaged stays, or nobody would know that
+// entries are missing.
+func (x *indexing) removeLog(t *txn) {
+	for c := t.cursor(pending, appendUint64(nil, ^x.b.last), nil); c.next(); {
+		if _, err := unseal(c.full, c.value); err == nil {
+			t.del(pending, t.keep(c.key))
+		}
 	}
 	t.apply()
-	return true
 }
 
 // write writes the entries that count, but for those of containers that were dropped. They may be there.

@@ -19,7 +19,7 @@ const (
 	expires         // epoch, number, object ID: what expires when
 	counts          // number: counters
 	settings        // what there is one of
-	pending         // count: the log of objects whose attributes may lack entries
+	pending         // complement of a count: the log of objects whose attributes may lack entries
 )
 
 var classNames = []string{"dict", "recs", "attrs", "rels", "marks", "expires", "counts", "settings", "pending"}

@@ -146,7 +146,7 @@ func TestCursors(t *testing.T) {
 			_, err := w.Search(ctx, Query{Container: id(1), Filters: []Filter{{"a", EQ, "1"}}})
 			return err
 		}, "search", costBucket + 1 + costLookups},
-		{"index of 2 entries", func(w *world) error { w.backlog.Load().next = 0; return w.Put(ctx, Record{Address: object(1, 1)}) }, "index", costBucket + 2 + 2},
+		{"index of 2 entries", func(w *world) error { w.beginIndexing(); return w.Put(ctx, Record{Address: object(1, 1)}) }, "index", costBucket + 2 + 2},
 		{"mark", func(w *world) error { return w.Mark(ctx, Garbage, object(1, 1)) }, "commit", costWrite + 1 + 1 + costCounts},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,6 +20,9 @@ func appendToList(list, entry []byte) []byte {
 
 // entriesOf returns the entries of an object by its list, as parts of one string.
 func entriesOf(object, list []byte) (entries []string, err error) {
+	if len(object) != recKey {
+		return nil, corrupt("pending object %x", object)
+	}
 	var n int
 	for d := (decoder{b: list}); len(d.b) > 0; n++ {
 		if d.text(); d.bad {
@@ -68,46 +71,42 @@ func (t *txn) planPending() {
 	t.put(pending, t.done(appendUint64(t.begin(), ^t.db.logged)), func(b []byte) []byte { return append(b, t.pending.log...) })
 }
 
-// eachPending calls do with every key of the log, and with each object that it has and its list.
-func (t *txn) eachPending(do func(key, object, list []byte) error) error {
-	return t.scan(pending, nil, func(key, value []byte) (bool, error) {
-		for d := (decoder{b: value}); len(d.b) > 0; {
+// eachPending calls do with every key of the log, and with each object that it has and its list. A key that is damaged is
+// passed over; that there is one is the error in the end.
+func (t *txn) eachPending(do func(key, object, list []byte)) (damage error) {
+	for c := t.cursor(pending, nil, nil); c.next(); {
+		value, err := unseal(c.full, c.value)
+		for d := (decoder{b: value}); len(d.b) > 0 && err == nil; {
 			object, list := d.take(uint64(recKey)), d.text()
-			if d.bad || len(key) != 8 {
-				return false, corrupt("pending objects %x", key)
-			}
-			if err := do(key, object, list); err != nil {
-				return false, err
+			if _, err = entriesOf(object, list); err == nil {
+				do(c.key, object, list)
 			}
 		}
-		return true, nil
-	})
+		if err != nil || len(c.key) != 8 {
+			damage = corrupt("log of pending objects, %x", c.key)
+		}
+	}
+	return damage
 }
 
-// pendingObjects returns the objects that the log has.
-func (t *txn) pendingObjects() (map[string]bool, error) {
-	all := make(map[string]bool)
-	err := t.eachPending(func(_, object, _ []byte) error {
-		all[string(object)] = true
-		return nil
-	})
-	return all, err
+// pendingObjects returns the objects that the log has, also if some of it is damaged.
+func (t *txn) pendingObjects() (all map[string]bool, damage error) {
+	all = make(map[string]bool)
+	damage = t.eachPending(func(_, object, _ []byte) { all[string(object)] = true })
+	return all, damage
 }
 
-// loadBacklog makes the backlog from the log.
-func (db *DB) loadBacklog(t *txn) error {
-	b := db.newBacklog()
+// loadBacklog makes the backlog from the log. If some of that is damaged, nobody knows what the index lacks, and a Search
+// that needs it says so.
+func (db *DB) loadBacklog(t *txn) {
+	b := newBacklog()
 	var all []string
 	var unsure []byte // they may have gone, or been replaced
-	err := t.eachPending(func(key, object, list []byte) error {
-		entries, err := entriesOf(object, list)
+	db.lost = t.eachPending(func(key, object, list []byte) {
+		entries, _ := entriesOf(object, list)
 		all, unsure, db.logged = append(all, entries...), append(unsure, object...), max(db.logged, ^uint64Of(key))
-		return err
 	})
-	if err != nil {
-		return err
-	}
-	b.add(all, unsure)
-	db.backlog.Store(b)
-	return nil
+	b.add(all)
+	b.doubt(unsure)
+	db.backlog.Store(&backlogs{now: b})
 }

@@ -36,6 +36,9 @@ func (db *DB) Search(ctx context.Context, q Query) (page Page, err error) {
 		if !ok || n.marked && !q.AnyStatus || p.empty {
 			return nil
 		}
+		if p.ordered && db.lost != nil {
+			return db.lost
+		}
 		t.many = true
 		s := search{plan: p, t: t, n: n, left: db.scanLimit()}
 		err = s.run()

@@ -16,7 +16,7 @@ type txn struct {
 	many   bool     // look-ups are to be expected, and share a cursor
 	lookup *bolt.Cursor
 	known  *dictionary // what the last commit left
-	behind *backlog    // what the index of attributes may lack
+	behind *backlogs   // what the index of attributes may lack
 	epoch  uint64      // of the operation
 
 	// What follows is of write transactions only.
