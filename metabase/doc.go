@@ -35,9 +35,9 @@
 //
 // Records and index entries have checksums that are bound to their keys, so that one that is damaged or stands in
 // another's place is [blobstor.ErrCorrupt] and never an answer. That a key is missing altogether, because a page of
-// the tree is damaged, is what [DB.Check] finds. If the log is damaged, every Search by attributes is ErrCorrupt until the
-// database is Reset. [Rebuild] makes a database from the blobs; it cannot know marks, nor
-// removals that were interrupted before the blob went.
+// the tree is damaged, is what [DB.Check] finds. If the log is damaged, every Search by attributes is ErrCorrupt until
+// the database is Reset. [Rebuild] makes a database from the blobs; it cannot know marks, nor removals that were
+// interrupted before the blob went.
 //
 // # Format
 //
