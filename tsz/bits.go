@@ -1,0 +1,52 @@
+package tsz
+
+import "encoding/binary"
+
+// load returns the 8 bytes at b[o:], first byte in the top bits.
+func load(b []byte, o uint) uint64 { return binary.BigEndian.Uint64(b[o:]) }
+
+// store puts a word at b[o:].
+func store(b []byte, o int, w uint64) { binary.BigEndian.PutUint64(b[o:], w) }
+
+// put appends the low n bits of v, 1 <= n <= 64, behind the used bits of acc, and returns where that leads: the
+// number of whole bytes, the open word and how many of its bits are used.
+//
+// The open word is stored whether it is full or not, so that no branch depends on the data; it counts, and
+// is never written again, only when it is full. Bytes before pos therefore never change.
+func put(b []byte, pos int, acc uint64, used uint, v uint64, n uint) (int, uint64, uint) {
+	top := v << (-n & 63)
+	word := acc | top>>(used&63)
+	store(b, pos, word)
+	n += used
+	full := n >> 6
+	keep := uint64(full) - 1
+	return pos + int(full)*8, word&keep | top<<(63-used&63)<<1&^keep, n & 63
+}
+
+// bucket is one way to code a difference of intervals: a prefix, then that many bits.
+type bucket struct {
+	prefix      uint64
+	length, n   uint8 // bits of the prefix and bits behind it
+}
+
+// The buckets of a stream, by the number of bits of what code gives for a difference. They are asymmetric:
+// n bits hold -(2^(n-1)-1) to 2^(n-1). Part of the format, never change them.
+var buckets = makeBuckets()
+
+func makeBuckets() (all [65]bucket) {
+	for bits := range all {
+		switch {
+		case bits <= 6:
+			all[bits] = bucket{0b10, 2, 7}
+		case bits <= 8:
+			all[bits] = bucket{0b110, 3, 9}
+		case bits <= 11:
+			all[bits] = bucket{0b1110, 4, 12}
+		case bits <= 31:
+			all[bits] = bucket{0b11110, 5, 32}
+		default:
+			all[bits] = bucket{0b111110, 6, 64}
+		}
+	}
+	return all
+}

@@ -1,0 +1,195 @@
+package tsz
+
+import (
+	"math"
+	"math/bits"
+)
+
+// times is how the times of a block are packed.
+type times struct {
+	mode  byte
+	size  int // bytes
+	base  uint64
+	width uint
+}
+
+// choose takes the smallest of what can hold the times.
+func (p *times) choose(ts []int64) {
+	n := len(ts)
+	*p = times{mode: timesSteady}
+	if n < 3 {
+		return
+	}
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := 2; i < n; i++ {
+		dod := int64(difference(ts, i))
+		least, most = min(least, dod), max(most, dod)
+	}
+	if least == 0 && most == 0 {
+		return
+	}
+	p.base, p.width = uint64(least), uint(bits.Len64(uint64(most)-uint64(least)))
+	p.mode = timesPacked
+	p.size = len(p.append(nil, ts[:2])) + bytesOf((n-2)*int(p.width))
+	if raw := 8 * (n - 1); p.width > maxWidth || p.size > raw {
+		*p = times{mode: timesRaw, size: raw}
+	}
+}
+
+// difference returns by how much the interval before point i is longer than the one before it.
+func difference(ts []int64, i int) uint64 {
+	return uint64(ts[i]) - 2*uint64(ts[i-1]) + uint64(ts[i-2])
+}
+
+// append appends the times behind the first.
+func (p *times) append(dst []byte, ts []int64) []byte {
+	switch p.mode {
+	case timesRaw:
+		for _, t := range ts[1:] {
+			dst = appendWord(dst, uint64(t))
+		}
+	case timesPacked:
+		dst = append(dst, byte(p.width))
+		dst = appendUvarint(dst, uint64(ts[1])-uint64(ts[0]))
+		dst = appendVarint(dst, int64(p.base))
+		pack := packer{b: dst, width: p.width}
+		for i := 2; i < len(ts); i++ {
+			pack.append(difference(ts, i) - p.base)
+		}
+		dst = pack.close()
+	}
+	return dst
+}
+
+// values is how the values of a block are packed.
+type values struct {
+	mode       byte
+	size       int // bytes
+	scale      decimal
+	base       int64
+	width      uint
+	exceptions int
+	ds         [MaxBlock]int64
+	exact      [MaxBlock]bool
+}
+
+// choose takes the smallest of what can hold the values. Where no decimal does, all of them are exceptions, which is
+// never small.
+func (p *values) choose(vs []float64) {
+	if constant(vs) {
+		p.mode, p.size = valuesConstant, 8
+		return
+	}
+	p.scale = estimate(vs)
+	p.round(vs)
+	p.mode, p.size = valuesFrame, math.MaxInt
+	frame, delta := p.frame(len(vs)), p.delta(len(vs))
+	best := frame
+	p.mode = valuesFrame
+	if delta.size < frame.size {
+		best = delta
+		p.mode = valuesDelta
+	}
+	p.base, p.width, p.size = best.base, best.width, best.size
+}
+
+func constant(vs []float64) bool {
+	for _, v := range vs {
+		if !sameBits(v, vs[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// round makes integers of all values. An exception gets one that is near, so that differences stay small, or the
+// one before it.
+func (p *values) round(vs []float64) {
+	p.exceptions = 0
+	var last int64
+	for i, v := range vs {
+		d, exact := p.scale.of(v)
+		if !exact {
+			p.exceptions++
+			if d == 0 {
+				d = last
+			}
+		}
+		p.ds[i], p.exact[i], last = d, exact, d
+	}
+}
+
+// cost is what one way to pack integers takes.
+type cost struct {
+	base  int64
+	width uint
+	size  int
+}
+
+// cost sums up what numbers from least to most take.
+func (p *values) cost(least, most int64, n int) cost {
+	if least > most { // every value is an exception
+		least, most = 0, 0
+	}
+	c := cost{base: least, width: uint(bits.Len64(uint64(most) - uint64(least)))}
+	c.size = len(p.head(nil, c)) + bytesOf(n*int(c.width)) + p.exceptions*exceptionSize
+	return c
+}
+
+// frame is the cost of the integers as they are, those of exceptions apart.
+func (p *values) frame(n int) cost {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i, d := range p.ds[:n] {
+		if p.exact[i] {
+			least, most = min(least, d), max(most, d)
+		}
+	}
+	p.mode = valuesFrame
+	return p.cost(least, most, n)
+}
+
+// delta is the cost of the differences of neighbours.
+func (p *values) delta(n int) cost {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := 1; i < n; i++ {
+		d := p.ds[i] - p.ds[i-1]
+		least, most = min(least, d), max(most, d)
+	}
+	p.mode = valuesDelta
+	return p.cost(least, most, n-1)
+}
+
+// head appends what stands before the packed integers.
+func (p *values) head(dst []byte, c cost) []byte {
+	dst = append(dst, p.scale.code, byte(c.width))
+	if p.mode == valuesDelta {
+		dst = appendVarint(dst, p.ds[0])
+	}
+	dst = appendVarint(dst, c.base)
+	return appendUvarint(dst, uint64(p.exceptions))
+}
+
+// append appends the values.
+func (p *values) append(dst []byte, vs []float64) []byte {
+	if p.mode == valuesConstant {
+		return appendWord(dst, math.Float64bits(vs[0]))
+	}
+	pack := packer{b: p.head(dst, cost{base: p.base, width: p.width}), width: p.width}
+	for i, d := range p.ds[:len(vs)] {
+		switch {
+		case p.mode == valuesFrame && p.exact[i]:
+			pack.append(uint64(d - p.base))
+		case p.mode == valuesFrame:
+			pack.append(0)
+		case i > 0:
+			pack.append(uint64(d - p.ds[i-1] - p.base))
+		}
+	}
+	dst = pack.close()
+	for i, v := range vs {
+		if !p.exact[i] {
+			dst = appendException(dst, i, v)
+		}
+	}
+	return dst
+}

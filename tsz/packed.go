@@ -1,0 +1,225 @@
+package tsz
+
+import "math"
+
+// packed reads the points of a packed block: the times, then the values, row by row.
+type packed struct {
+	row   int // the next one
+	count int
+
+	times  byte
+	t      uint64 // time of the next row
+	delta  uint64 // the interval behind it
+	dod    uint64 // least difference of intervals
+	dods   numbers
+	values byte
+	scale  decimal
+	base   int64 // the least decimal or difference
+	d      int64 // deltas: decimal of the row before
+	ints   numbers
+	value  float64 // constant
+
+	exceptions []byte
+	exception  int // the next one
+}
+
+// read makes p a reader of the block b, whose header is h.
+func (p *packed) read(b []byte, h *Header) error {
+	f := fields{b: b, at: h.size()}
+	modes := f.byte()
+	*p = packed{times: modes & 15, values: modes >> 4, count: int(h.Count), t: uint64(h.First)}
+	p.readTimes(&f, h)
+	p.readValues(&f)
+	if f.bad || f.at != len(b) {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func (p *packed) readTimes(f *fields, h *Header) {
+	switch n := uint64(p.count) - 1; {
+	case p.times == timesSteady:
+		span := uint64(h.Last) - uint64(h.First)
+		if n > 0 {
+			p.delta = span / n
+			f.bad = f.bad || span%n != 0
+		}
+	case p.times == timesPacked && n > 1:
+		width := uint(f.byte())
+		p.delta = f.uvarint()
+		p.dod = uint64(f.varint())
+		p.dods = f.numbers(int(n)-1, width)
+	case p.times == timesRaw:
+		p.dods = numbers{b: f.b, at: uint(f.at) * 8}
+		f.skip(8 * int(n))
+	default:
+		f.bad = true
+	}
+}
+
+func (p *packed) readValues(f *fields) {
+	if p.values == valuesConstant {
+		p.value = math.Float64frombits(f.word())
+		return
+	}
+	n := p.count
+	scale, ok := decimalOf(f.byte())
+	width := uint(f.byte())
+	switch p.values {
+	case valuesFrame:
+	case valuesDelta:
+		p.d = f.varint()
+		n--
+	default:
+		f.bad = true
+	}
+	p.base = f.varint()
+	exceptions := int(f.uvarint() & math.MaxInt32)
+	if !ok || exceptions > p.count {
+		f.bad = true
+		return
+	}
+	p.scale = scale
+	p.ints = f.numbers(n, width)
+	p.exceptions = f.exceptions(exceptions, p.count)
+}
+
+// points reads the next rows into ts and vs. There are as many.
+func (p *packed) points(ts []int64, vs []float64) {
+	p.readTimesInto(ts)
+	p.readValuesInto(vs[:len(ts)])
+	p.row += len(ts)
+}
+
+func (p *packed) readTimesInto(ts []int64) {
+	t, delta := p.t, p.delta
+	switch {
+	case p.times == timesSteady:
+		for i := range ts {
+			ts[i] = int64(t)
+			t += delta
+		}
+	case p.times == timesRaw:
+		for i := range ts {
+			ts[i] = int64(t)
+			t = p.rawTime(p.row + i + 1)
+		}
+	default:
+		for i := range ts {
+			ts[i] = int64(t)
+			t += delta
+			if k := p.row + i; k < p.count-2 {
+				delta += p.dod + p.dods.number(uint(k))
+			}
+		}
+	}
+	p.t, p.delta = t, delta
+}
+
+// rawTime returns the time of a row, or 0 behind the last.
+func (p *packed) rawTime(row int) uint64 {
+	if row >= p.count {
+		return 0
+	}
+	return load(p.dods.b, p.dods.at>>3+uint(row-1)*8)
+}
+
+func (p *packed) readValuesInto(vs []float64) {
+	switch {
+	case p.values == valuesConstant:
+		for i := range vs {
+			vs[i] = p.value
+		}
+		return
+	case p.values == valuesFrame:
+		p.frame(vs)
+	default:
+		p.deltas(vs)
+	}
+	p.scale.scale(vs)
+	p.patch(vs)
+}
+
+// frame reads decimals that are packed as they are.
+func (p *packed) frame(vs []float64) {
+	base := p.base
+	if p.ints.width == 0 {
+		for i := range vs {
+			vs[i] = float64(base)
+		}
+		return
+	}
+	b, width := p.ints.b, p.ints.width
+	last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row)*width, -width&63
+	for i := range vs {
+		o := min(pos>>3, last)
+		d := base + int64(load(b, o)<<((pos-o<<3)&63)>>right)
+		pos += width
+		vs[i] = float64(d)
+	}
+}
+
+// deltas reads decimals that are packed as differences. The first row is not packed.
+func (p *packed) deltas(vs []float64) {
+	if len(vs) == 0 {
+		return
+	}
+	d, base := p.d, p.base
+	i := 0
+	if p.row == 0 {
+		vs[0] = float64(d)
+		i = 1
+	}
+	rest := vs[i:]
+	if b, width := p.ints.b, p.ints.width; width == 0 {
+		for i := range rest {
+			d += base
+			rest[i] = float64(d)
+		}
+	} else {
+		last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row+i-1)*width, -width&63
+		for i := range rest {
+			o := min(pos>>3, last)
+			d += base + int64(load(b, o)<<((pos-o<<3)&63)>>right)
+			pos += width
+			rest[i] = float64(d)
+		}
+	}
+	p.d = d
+}
+
+// patch puts the values in place that are no decimals.
+func (p *packed) patch(vs []float64) {
+	for n := len(p.exceptions) / exceptionSize; p.exception < n; p.exception++ {
+		i := exceptionAt(p.exceptions, p.exception) - p.row
+		if i >= len(vs) {
+			return
+		}
+		if i >= 0 {
+			vs[i] = exceptionValue(p.exceptions, p.exception)
+		}
+	}
+}
+
+// seek goes on to the first row whose time is not before t. There is one.
+func (p *packed) seek(t int64) {
+	var ts [1]int64
+	from := p.row
+	if p.times == timesSteady {
+		if wait := uint64(t) - p.t; int64(p.t) < t && p.delta > 0 {
+			n := (wait-1)/p.delta + 1
+			p.row += int(min(n, uint64(p.count-p.row)))
+			p.t += uint64(p.row-from) * p.delta
+		}
+	} else {
+		for int64(p.t) < t && p.row < p.count {
+			p.readTimesInto(ts[:])
+			p.row++
+		}
+	}
+	if p.values == valuesDelta {
+		for row := max(from, 1); row < p.row; row++ {
+			p.d += p.base + int64(p.ints.number(uint(row-1)))
+		}
+	}
+}

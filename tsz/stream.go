@@ -1,0 +1,252 @@
+package tsz
+
+import (
+	"math"
+	"math/bits"
+)
+
+// stream reads the points of one stream. It knows a position in bits and no more: every field is read by one load
+// at its place, so that nothing but the position ties one point to the next.
+type stream struct {
+	b      []byte
+	fast   uint   // byte positions below this one have 9 bytes behind them
+	tail   uint64 // what lies at and behind tailAt, zeros behind the end
+	tailAt uint   // in bits: 8 bytes before the end of a slice, the open word of a snapshot
+	end    uint   // in bits
+
+	pos    uint
+	t      uint64
+	delta  uint64
+	prev   uint64
+	trail  uint
+	width  uint // of the window, 0: there is none
+	mask   uint64
+	layout layout
+	marker bool // the end is marked: not so in a snapshot
+	done   bool // the marker was read
+}
+
+// read makes s a reader of a whole stream in b.
+func (s *stream) read(l layout, t0 int64, b []byte) {
+	*s = stream{layout: l, mask: l.mask(), t: uint64(t0), delta: l.start(), marker: true, end: uint(len(b)) * 8}
+	if len(b) < 8 {
+		for i, c := range b {
+			s.tail |= uint64(c) << (56 - 8*i)
+		}
+		return
+	}
+	s.b = b
+	s.fast = uint(max(len(b)-8, 0))
+	s.tailAt = uint(len(b)-8) * 8
+	s.tail = load(b, uint(len(b)-8))
+}
+
+// readSnapshot makes s a reader of an open stream.
+func (s *stream) readSnapshot(p *Snapshot) {
+	*s = stream{
+		layout: p.layout, mask: p.layout.mask(), t: uint64(p.start), delta: p.layout.start(),
+		b: p.words, fast: uint(max(len(p.words)-8, 0)), tail: p.acc,
+		tailAt: uint(len(p.words)) * 8, end: uint(len(p.words))*8 + p.used,
+	}
+}
+
+// at returns the bits at pos, at least 57 of them as long as there are that many, and zeros behind the end.
+func (s *stream) at(pos uint) uint64 {
+	if o := pos >> 3; o < s.fast {
+		return load(s.b, o) << (pos & 7)
+	}
+	return s.near(pos)
+}
+
+// near is at for positions near the end: all 64 bits.
+func (s *stream) near(pos uint) uint64 {
+	if pos >= s.tailAt {
+		return s.tail << (pos - s.tailAt)
+	}
+	k := 64 - (s.tailAt - pos)
+	return load(s.b, s.tailAt>>3-8)<<(k&63) | s.tail>>1>>((63-k)&63)
+}
+
+// whole returns 64 bits at pos.
+func (s *stream) whole(pos uint) uint64 {
+	if o := pos >> 3; o < s.fast {
+		return load(s.b, o)<<(pos&7) | uint64(s.b[o+8])>>(8-pos&7)
+	}
+	return s.near(pos)
+}
+
+// first reads the first point, whose value is not a difference. It reports whether there is one.
+func (s *stream) first() (ok bool, err error) {
+	pos, err := s.interval(s.pos)
+	if err != nil || s.done {
+		return false, err
+	}
+	if s.end < 64 || pos > s.end-64 {
+		return false, ErrTruncated
+	}
+	s.t = (s.t + s.delta) & s.mask
+	s.prev = s.whole(pos)
+	s.pos = pos + 64
+	return true, nil
+}
+
+// interval reads the field of a time at pos, which changes delta or ends the stream, and returns where it ends.
+func (s *stream) interval(pos uint) (uint, error) {
+	w := s.at(pos)
+	ones := uint(bits.LeadingZeros64(^w))
+	switch {
+	case ones == 0:
+		return pos + 1, s.within(pos + 1)
+	case ones <= 3:
+		n := uint(shortBits[ones&3])
+		s.delta = (s.delta + short(w<<((ones+1)&63), n)) & s.mask
+		pos += ones + 1 + n
+	case s.layout == old:
+		return s.intervalOld(pos, w)
+	case ones == 4:
+		s.delta = (s.delta + short(w<<5, 32)) & s.mask
+		pos += 37
+	case s.layout == long:
+		s.done = true
+		return pos + 5, s.closed(pos + 5)
+	case ones == 5:
+		s.delta += s.whole(pos + 6)
+		pos += 70
+	default:
+		s.done = true
+		return pos + 6, s.closed(pos + 6)
+	}
+	return pos, s.within(pos)
+}
+
+// intervalOld is interval for what the layout Series4h has in the place of long prefixes.
+func (s *stream) intervalOld(pos uint, w uint64) (uint, error) {
+	w <<= 4
+	if w>>32 != math.MaxUint32 {
+		s.delta = (s.delta + w>>32) & s.mask
+		return pos + 36, s.within(pos + 36)
+	}
+	s.done = true
+	if w<<32>>63 != 0 { // the marker ends in a zero bit
+		return pos + 37, ErrCorrupt
+	}
+	return pos + 37, s.closed(pos + 37)
+}
+
+// shortBits are the bits behind the prefixes of 1 to 3 ones.
+var shortBits = [4]uint8{0, 7, 9, 12}
+
+// short returns the signed number in the top n bits of w.
+func short(w uint64, n uint) uint64 {
+	u := w >> (-n & 63)
+	if u > 1<<((n-1)&63) {
+		u -= 1 << (n & 63)
+	}
+	return u
+}
+
+func (s *stream) within(pos uint) error {
+	if pos > s.end {
+		return ErrTruncated
+	}
+	return nil
+}
+
+// closed says whether the stream may end at pos: only zeros up to the next whole byte, and nothing behind it.
+func (s *stream) closed(pos uint) error {
+	switch {
+	case pos > s.end:
+		return ErrTruncated
+	case !s.marker || s.end-pos > 7 || s.near(pos) != 0:
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// finish says whether the stream ends where it is, after as many points as its header states.
+func (s *stream) finish() error {
+	pos, err := s.interval(s.pos)
+	if err == nil && !s.done {
+		err = ErrCorrupt
+	}
+	s.pos = pos
+	return err
+}
+
+// points reads points into ts and vs, which are equally long, until they are full or the stream ends or fails.
+// What it read before an error is good.
+func (s *stream) points(ts []int64, vs []float64) (int, error) {
+	var (
+		pos, t, delta, prev = s.pos, s.t, s.delta, s.prev
+		trail, width        = s.trail, s.width
+		mask                = s.mask
+		b, fast             = s.b, s.fast
+		n                   int
+		err                 error
+	)
+	vs = vs[:len(ts)]
+	for n = range ts {
+		var w uint64
+		if o := pos >> 3; o < fast {
+			w = load(b, o) << (pos & 7)
+		} else {
+			w = s.near(pos)
+		}
+		p := pos
+		if int64(w) >= 0 {
+			w <<= 1
+			p++
+		} else if ones := uint(bits.LeadingZeros64(^w)); ones <= 3 {
+			bits := uint(shortBits[ones&3])
+			w <<= (ones + 1) & 63
+			delta = (delta + short(w, bits)) & mask
+			w <<= bits & 63
+			p += ones + 1 + bits
+		} else {
+			s.delta = delta
+			if p, err = s.interval(p); err != nil || s.done {
+				goto out
+			}
+			delta = s.delta
+			w = s.at(p)
+		}
+		if int64(w) >= 0 {
+			p++
+		} else {
+			if w<<1>>63 == 0 {
+				p += 2
+				if width == 0 {
+					err = ErrCorrupt
+					goto out
+				}
+			} else {
+				lead := uint(w >> 57 & 31)
+				width = uint(w>>51&63-1)&63 + 1 // 64 is written as 0
+				p += 13
+				if lead+width > 64 {
+					err = ErrCorrupt
+					goto out
+				}
+				trail = 64 - lead - width
+			}
+			if o := p >> 3; o < fast {
+				w = load(b, o)<<(p&7) | uint64(b[o+8])>>(8-p&7)
+			} else {
+				w = s.near(p)
+			}
+			prev ^= w >> (-width & 63) << (trail & 63)
+			p += width
+		}
+		if p > s.end {
+			err = ErrTruncated
+			goto out
+		}
+		pos = p
+		t = (t + delta) & mask
+		ts[n], vs[n] = int64(t), math.Float64frombits(prev)
+	}
+	n = len(ts)
+out:
+	s.pos, s.t, s.delta, s.prev, s.trail, s.width = pos, t, delta, prev, trail, width
+	return n, err
+}
