@@ -3,7 +3,7 @@ package tsz
 import "encoding/binary"
 
 // load returns the 8 bytes at b[o:], first byte in the top bits.
-func load(b []byte, o uint) uint64 { return binary.BigEndian.Uint64(b[o:]) }
+func load(b []byte, o int) uint64 { return binary.BigEndian.Uint64(b[o : o+8]) }
 
 // store puts a word at b[o:].
 func store(b []byte, o int, w uint64) { binary.BigEndian.PutUint64(b[o:], w) }
@@ -25,8 +25,8 @@ func put(b []byte, pos int, acc uint64, used uint, v uint64, n uint) (int, uint6
 
 // bucket is one way to code a difference of intervals: a prefix, then that many bits.
 type bucket struct {
-	prefix      uint64
-	length, n   uint8 // bits of the prefix and bits behind it
+	prefix    uint64
+	length, n uint8 // bits of the prefix and bits behind it
 }
 
 // The buckets of a stream, by the number of bits of what code gives for a difference. They are asymmetric:

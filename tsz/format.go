@@ -38,7 +38,7 @@ func (p *numbers) number(i uint) uint64 {
 	}
 	pos := p.at + i*p.width
 	o := min(pos>>3, uint(len(p.b)-8))
-	return load(p.b, o) << ((pos - o<<3) & 63) >> (-p.width & 63)
+	return load(p.b, int(o)) << ((pos - o<<3) & 63) >> (-p.width & 63)
 }
 
 // packer appends numbers to bytes.
@@ -109,7 +109,7 @@ func (f *fields) word() uint64 {
 	if f.bad {
 		return 0
 	}
-	return load(f.b, uint(f.at-8))
+	return load(f.b, f.at-8)
 }
 
 // numbers reads n numbers of a width, and that no bit behind them is set.

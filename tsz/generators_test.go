@@ -1,6 +1,5 @@
 package tsz
 
-
 // generator is a series as the benchmarks of this lineage know it: the value of point i, at time i.
 type generator struct {
 	name  string
@@ -44,4 +43,3 @@ func (g generator) points(n int) (ts []int64, vs []float64) {
 	}
 	return ts, vs
 }
-

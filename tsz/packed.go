@@ -121,7 +121,7 @@ func (p *packed) rawTime(row int) uint64 {
 	if row >= p.count {
 		return 0
 	}
-	return load(p.dods.b, p.dods.at>>3+uint(row-1)*8)
+	return load(p.dods.b, int(p.dods.at>>3)+(row-1)*8)
 }
 
 func (p *packed) readValuesInto(vs []float64) {
@@ -153,7 +153,7 @@ func (p *packed) frame(vs []float64) {
 	last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row)*width, -width&63
 	for i := range vs {
 		o := min(pos>>3, last)
-		d := base + int64(load(b, o)<<((pos-o<<3)&63)>>right)
+		d := base + int64(load(b, int(o))<<((pos-o<<3)&63)>>right)
 		pos += width
 		vs[i] = float64(d)
 	}
@@ -180,7 +180,7 @@ func (p *packed) deltas(vs []float64) {
 		last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row+i-1)*width, -width&63
 		for i := range rest {
 			o := min(pos>>3, last)
-			d += base + int64(load(b, o)<<((pos-o<<3)&63)>>right)
+			d += base + int64(load(b, int(o))<<((pos-o<<3)&63)>>right)
 			pos += width
 			rest[i] = float64(d)
 		}

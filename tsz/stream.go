@@ -9,7 +9,6 @@ import (
 // at its place, so that nothing but the position ties one point to the next.
 type stream struct {
 	b      []byte
-	fast   uint   // byte positions below this one have 9 bytes behind them
 	tail   uint64 // what lies at and behind tailAt, zeros behind the end
 	tailAt uint   // in bits: 8 bytes before the end of a slice, the open word of a snapshot
 	end    uint   // in bits
@@ -36,23 +35,22 @@ func (s *stream) read(l layout, t0 int64, b []byte) {
 		return
 	}
 	s.b = b
-	s.fast = uint(max(len(b)-8, 0))
 	s.tailAt = uint(len(b)-8) * 8
-	s.tail = load(b, uint(len(b)-8))
+	s.tail = load(b, len(b)-8)
 }
 
 // readSnapshot makes s a reader of an open stream.
 func (s *stream) readSnapshot(p *Snapshot) {
 	*s = stream{
 		layout: p.layout, mask: p.layout.mask(), t: uint64(p.start), delta: p.layout.start(),
-		b: p.words, fast: uint(max(len(p.words)-8, 0)), tail: p.acc,
+		b: p.words, tail: p.acc,
 		tailAt: uint(len(p.words)) * 8, end: uint(len(p.words))*8 + p.used,
 	}
 }
 
 // at returns the bits at pos, at least 57 of them as long as there are that many, and zeros behind the end.
 func (s *stream) at(pos uint) uint64 {
-	if o := pos >> 3; o < s.fast {
+	if o := int(pos >> 3); o < len(s.b)-8 {
 		return load(s.b, o) << (pos & 7)
 	}
 	return s.near(pos)
@@ -64,12 +62,12 @@ func (s *stream) near(pos uint) uint64 {
 		return s.tail << (pos - s.tailAt)
 	}
 	k := 64 - (s.tailAt - pos)
-	return load(s.b, s.tailAt>>3-8)<<(k&63) | s.tail>>1>>((63-k)&63)
+	return load(s.b, int(s.tailAt>>3)-8)<<(k&63) | s.tail>>1>>((63-k)&63)
 }
 
 // whole returns 64 bits at pos.
 func (s *stream) whole(pos uint) uint64 {
-	if o := pos >> 3; o < s.fast {
+	if o := int(pos >> 3); o < len(s.b)-8 {
 		return load(s.b, o)<<(pos&7) | uint64(s.b[o+8])>>(8-pos&7)
 	}
 	return s.near(pos)
@@ -175,78 +173,110 @@ func (s *stream) finish() error {
 
 // points reads points into ts and vs, which are equally long, until they are full or the stream ends or fails.
 // What it read before an error is good.
-func (s *stream) points(ts []int64, vs []float64) (int, error) {
-	var (
-		pos, t, delta, prev = s.pos, s.t, s.delta, s.prev
-		trail, width        = s.trail, s.width
-		mask                = s.mask
-		b, fast             = s.b, s.fast
-		n                   int
-		err                 error
-	)
-	vs = vs[:len(ts)]
-	for n = range ts {
-		var w uint64
-		if o := pos >> 3; o < fast {
-			w = load(b, o) << (pos & 7)
-		} else {
-			w = s.near(pos)
+func (s *stream) points(ts []int64, vs []float64) (n int, err error) {
+	for n < len(ts) {
+		if int(s.pos>>3) < len(s.b)-margin {
+			n += s.quick(ts[n:], vs[n:])
+			if n == len(ts) {
+				break
+			}
 		}
-		p := pos
+		if err = s.point(); err != nil || s.done {
+			break
+		}
+		ts[n], vs[n] = int64(s.t), math.Float64frombits(s.prev)
+		n++
+	}
+	return n, err
+}
+
+// margin is how many bytes must lie behind the one in which a point begins, so that quick may load whatever it needs:
+// up to 16 bits of time and 13 of the window, then 9 bytes.
+const margin = 13
+
+// quick reads points as long as they are of the usual kind and far enough from the end. It is the inner loop of all
+// reading, and keeps to what fits the registers; whatever is rare, or wrong, it leaves to point.
+func (s *stream) quick(ts []int64, vs []float64) (n int) {
+	b, pos := s.b, s.pos
+	t, delta, prev, mask := s.t, s.delta, s.prev, s.mask
+	trail, right := s.trail, 64-s.width
+	vs = vs[:len(ts)]
+	for n < len(ts) {
+		o := int(pos >> 3)
+		if o >= len(b)-margin {
+			break
+		}
+		w := load(b, o) << (pos & 7)
+		p := pos + 1
 		if int64(w) >= 0 {
 			w <<= 1
-			p++
-		} else if ones := uint(bits.LeadingZeros64(^w)); ones <= 3 {
-			bits := uint(shortBits[ones&3])
-			w <<= (ones + 1) & 63
-			delta = (delta + short(w, bits)) & mask
-			w <<= bits & 63
-			p += ones + 1 + bits
 		} else {
-			s.delta = delta
-			if p, err = s.interval(p); err != nil || s.done {
-				goto out
+			ones := uint(bits.LeadingZeros64(^w))
+			if ones > 3 {
+				break
 			}
-			delta = s.delta
-			w = s.at(p)
+			n := uint(shortBits[ones&3])
+			w <<= (ones + 1) & 63
+			delta = (delta + short(w, n)) & mask
+			w <<= n & 63
+			p += ones + n
 		}
 		if int64(w) >= 0 {
 			p++
 		} else {
 			if w<<1>>63 == 0 {
 				p += 2
-				if width == 0 {
-					err = ErrCorrupt
-					goto out
-				}
 			} else {
-				lead := uint(w >> 57 & 31)
-				width = uint(w>>51&63-1)&63 + 1 // 64 is written as 0
+				right = uint(64-w>>51) & 63 // 64 is written as 0
+				trail = right - uint(w>>57&31)
 				p += 13
-				if lead+width > 64 {
-					err = ErrCorrupt
-					goto out
-				}
-				trail = 64 - lead - width
 			}
-			if o := p >> 3; o < fast {
-				w = load(b, o)<<(p&7) | uint64(b[o+8])>>(8-p&7)
-			} else {
-				w = s.near(p)
+			if trail > 63 || right > 63 { // no window yet, or one that sticks out
+				break
 			}
-			prev ^= w >> (-width & 63) << (trail & 63)
-			p += width
-		}
-		if p > s.end {
-			err = ErrTruncated
-			goto out
+			o := int(p >> 3)
+			if o >= len(b)-8 {
+				break // never, but the compiler must know
+			}
+			w = load(b, o)<<(p&7) | uint64(b[o+8])>>(8-p&7)
+			prev ^= w >> right << trail
+			p += 64 - right
 		}
 		pos = p
 		t = (t + delta) & mask
 		ts[n], vs[n] = int64(t), math.Float64frombits(prev)
+		n++
 	}
-	n = len(ts)
-out:
-	s.pos, s.t, s.delta, s.prev, s.trail, s.width = pos, t, delta, prev, trail, width
-	return n, err
+	s.pos, s.t, s.prev, s.trail, s.width = pos, t, prev, trail, 64-right
+	s.delta = delta
+	return n
+}
+
+// point reads one point, of any kind, anywhere.
+func (s *stream) point() error {
+	pos, err := s.interval(s.pos)
+	if err != nil || s.done {
+		return err
+	}
+	if w := s.at(pos); int64(w) >= 0 {
+		pos++
+	} else {
+		pos += 2
+		if w<<1>>63 == 1 {
+			s.width = uint(w>>51-1)&63 + 1 // 64 is written as 0
+			s.trail = 64 - s.width - uint(w>>57&31)
+			pos += 11
+		}
+		if s.width == 0 || s.trail > 63 {
+			return ErrCorrupt
+		}
+		s.prev ^= s.whole(pos) >> (-s.width & 63) << (s.trail & 63)
+		pos += s.width
+	}
+	if pos > s.end {
+		return ErrTruncated
+	}
+	s.pos = pos
+	s.t = (s.t + s.delta) & s.mask
+	return nil
 }
