@@ -5,22 +5,19 @@ import "encoding/binary"
 // load returns the 8 bytes at b[o:], first byte in the top bits.
 func load(b []byte, o int) uint64 { return binary.BigEndian.Uint64(b[o : o+8]) }
 
-// store puts a word at b[o:].
-func store(b []byte, o int, w uint64) { binary.BigEndian.PutUint64(b[o:], w) }
+// maxPut is the most bits that one put can append.
+const maxPut = 56
 
-// put appends the low n bits of v, 1 <= n <= 64, behind the used bits of acc, and returns where that leads: the
-// number of whole bytes, the open word and how many of its bits are used.
+// put appends the low n bits of v, 1 <= n <= maxPut, behind the used bits of acc, which are fewer than 8, and returns
+// where that leads: the number of whole bytes, the open byte in the top of a word, and how many of its bits are used.
 //
-// The open word is stored whether it is full or not, so that no branch depends on the data; it counts, and
-// is never written again, only when it is full. Bytes before pos therefore never change.
+// It stores a whole word each time, so that no branch depends on the data; what counts of it are the bytes before
+// the new pos. They are never written again.
 func put(b []byte, pos int, acc uint64, used uint, v uint64, n uint) (int, uint64, uint) {
-	top := v << (-n & 63)
-	word := acc | top>>(used&63)
-	store(b, pos, word)
 	n += used
-	full := n >> 6
-	keep := uint64(full) - 1
-	return pos + int(full)*8, word&keep | top<<(63-used&63)<<1&^keep, n & 63
+	acc |= v << (-n & 63)
+	binary.BigEndian.PutUint64(b[pos:pos+8], acc)
+	return pos + int(n>>3), acc << (n & 56), n & 7
 }
 
 // bucket is one way to code a difference of intervals: a prefix, then that many bits.

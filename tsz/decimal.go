@@ -59,19 +59,8 @@ func decimalOf(code byte) (s decimal, ok bool) {
 	return s, false
 }
 
-// scale makes values of integers.
-func (s decimal) scale(vs []float64) {
-	switch {
-	case s.by != 1:
-		for i := range vs {
-			vs[i] /= s.by
-		}
-	case s.mul != 1:
-		for i := range vs {
-			vs[i] *= s.mul
-		}
-	}
-}
+// value returns what d stands for: one of the two is 1, which changes nothing.
+func (s decimal) value(d int64) float64 { return float64(d) / s.by * s.mul }
 
 // maxDecimal bounds the integers: float64 has all up to here.
 const maxDecimal = 1 << 53
@@ -83,7 +72,7 @@ func (s decimal) of(v float64) (d int64, exact bool) {
 		return 0, false
 	}
 	d = int64(math.RoundToEven(scaled))
-	return d, sameBits(float64(d)/s.by*s.mul, v) // by 1 nothing changes
+	return d, sameBits(s.value(d), v)
 }
 
 // samples is how many values decide on the decimal: a wrong guess costs bytes, nothing else.

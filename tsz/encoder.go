@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// reserve is what one point takes at most, 151 bits, and the open word: so one check per point is enough.
+	// reserve is what one point takes at most, 151 bits, and the word that is stored: so one check per point is enough.
 	reserve = 32
 	// firstSize is the least that a buffer grows to: 60 points of most gauges.
 	firstSize = 512
@@ -25,9 +25,9 @@ const (
 // concurrent use; what [Encoder.Snapshot] returned is, beside an encoder that goes on.
 type Encoder struct {
 	buf  []byte // the stream up to pos, and room behind it
-	pos  int    // whole words: bytes before it never change
-	acc  uint64 // the open word
-	used uint   // bits of it, 0 to 63
+	pos  int    // bytes before it never change
+	acc  uint64 // the open byte, in the top bits
+	used uint   // bits of it, 0 to 7
 
 	n      uint32 // points
 	max    uint32
@@ -116,13 +116,28 @@ func (e *Encoder) Append(t int64, v float64) error {
 		head, n = head<<13|uint64(0b11<<11|lead<<6|width&63), n+13
 		e.lead, e.trail, e.width = lead, trail, width
 	}
-	if n+width <= 64 {
-		e.pos, e.acc, e.used = put(e.buf, e.pos, e.acc, e.used, head<<(width&63)|x>>(trail&63), n+width)
+	x >>= trail & 63
+	if n+width > maxPut {
+		e.putLong(head, n, x, width)
 		return nil
 	}
-	pos, acc, used := put(e.buf, e.pos, e.acc, e.used, head, n)
-	e.pos, e.acc, e.used = put(e.buf, pos, acc, used, x>>(trail&63), width)
+	e.pos, e.acc, e.used = put(e.buf, e.pos, e.acc, e.used, head<<(width&63)|x, n+width)
 	return nil
+}
+
+// putLong appends n bits of a head and the width bits of x, where one put is not enough for both.
+func (e *Encoder) putLong(head uint64, n uint, x uint64, width uint) {
+	pos, acc, used := e.pos, e.acc, e.used
+	if n > maxPut-32 {
+		pos, acc, used = put(e.buf, pos, acc, used, head, n)
+		head, n = 0, 0
+	}
+	if width > 32 {
+		width -= 32
+		pos, acc, used = put(e.buf, pos, acc, used, head<<(width&63)|x>>32, n+width)
+		head, n, x, width = 0, 0, x&math.MaxUint32, 32
+	}
+	e.pos, e.acc, e.used = put(e.buf, pos, acc, used, head<<(width&63)|x, n+width)
 }
 
 // appendRare is Append where something is in the way: a refusal, a buffer to grow, or the first point.
@@ -143,7 +158,7 @@ func (e *Encoder) appendRare(t int64, v float64) error {
 	}
 	e.put(head, n)
 	e.prev = math.Float64bits(v)
-	e.put(e.prev, 64)
+	e.put64(e.prev)
 	e.n, e.first, e.last = 1, t, t
 	return nil
 }
@@ -189,6 +204,11 @@ func (e *Encoder) put(v uint64, n uint) {
 	e.pos, e.acc, e.used = put(e.buf, e.pos, e.acc, e.used, v, n)
 }
 
+func (e *Encoder) put64(v uint64) {
+	e.put(v>>32, 32)
+	e.put(v&math.MaxUint32, 32)
+}
+
 // grow makes room for n more bytes in new memory: a snapshot may refer to the old.
 func (e *Encoder) grow(n int) {
 	size := max(firstSize, 2*len(e.buf), e.pos+n)
@@ -207,8 +227,7 @@ func (e *Encoder) Finish() []byte {
 		}
 		end, n := e.layout.end()
 		e.put(end, n)
-		store(e.buf, e.pos, e.acc)
-		e.pos += int(e.used+7) / 8
+		e.pos += int(e.used+7) / 8 // the open byte is stored
 		e.top = math.MinInt64
 	}
 	return e.buf[:e.pos:e.pos]

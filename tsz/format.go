@@ -26,19 +26,24 @@ const MaxBlock = 1024
 
 // numbers are equally wide numbers, packed one behind the other, first bit first.
 type numbers struct {
-	b     []byte // the whole block, so it is never shorter than a word
+	b     []byte // the whole block: a header lies before the first number
 	at    uint   // bit at which the first number begins
 	width uint
 }
 
-// shift returns the left and right shifts that bring a number of the word at o to the bottom.
+// loop returns what it takes to read the numbers from one on. The word that is loaded for a number ends with the
+// byte in which the number ends, so it never reaches beyond the block, and at is the bit 57 before that end:
+//
+//	load(b, int(at>>3)) >> (^at & 7) & mask
+//
+// is the number, and at+width the place of the next.
+func (p *numbers) loop(i uint) (b []byte, at, width uint, mask uint64) {
+	return p.b, p.at + (i+1)*p.width - 57, p.width, 1<<(p.width&63) - 1
+}
+
 func (p *numbers) number(i uint) uint64 {
-	if p.width == 0 {
-		return 0
-	}
-	pos := p.at + i*p.width
-	o := min(pos>>3, uint(len(p.b)-8))
-	return load(p.b, int(o)) << ((pos - o<<3) & 63) >> (-p.width & 63)
+	b, at, _, mask := p.loop(i)
+	return load(b, int(at>>3)) >> (^at & 7) & mask
 }
 
 // packer appends numbers to bytes.

@@ -15,7 +15,8 @@ type packed struct {
 	values byte
 	scale  decimal
 	base   int64 // the least decimal or difference
-	d      int64 // deltas: decimal of the row before
+	d      int64 // decimal of the row before
+	keep   int64 // what of it the next one begins with: all bits of a delta, none of a frame
 	ints   numbers
 	value  float64 // constant
 
@@ -68,7 +69,7 @@ func (p *packed) readValues(f *fields) {
 	switch p.values {
 	case valuesFrame:
 	case valuesDelta:
-		p.d = f.varint()
+		p.d, p.keep = f.varint(), -1
 		n--
 	default:
 		f.bad = true
@@ -125,67 +126,60 @@ func (p *packed) rawTime(row int) uint64 {
 }
 
 func (p *packed) readValuesInto(vs []float64) {
-	switch {
-	case p.values == valuesConstant:
+	if p.values == valuesConstant {
 		for i := range vs {
 			vs[i] = p.value
 		}
 		return
-	case p.values == valuesFrame:
-		p.frame(vs)
-	default:
-		p.deltas(vs)
 	}
-	p.scale.scale(vs)
+	row := uint(p.row) // in the packed integers
+	rest := vs
+	if p.values == valuesDelta {
+		if p.row == 0 && len(vs) > 0 {
+			vs[0] = p.scale.value(p.d)
+			rest = vs[1:]
+		} else {
+			row--
+		}
+	}
+	if p.scale.by == 1 {
+		p.d = p.ints.products(rest, row, p.d, p.keep, p.base, p.scale.mul)
+	} else {
+		p.d = p.ints.quotients(rest, row, p.d, p.keep, p.base, p.scale.by)
+	}
 	p.patch(vs)
 }
 
-// frame reads decimals that are packed as they are.
-func (p *packed) frame(vs []float64) {
-	base := p.base
-	if p.ints.width == 0 {
-		for i := range vs {
-			vs[i] = float64(base)
-		}
-		return
-	}
-	b, width := p.ints.b, p.ints.width
-	last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row)*width, -width&63
+// products and quotients read decimals from a row on, of which d is the one before, and return the last. They are
+// loops apart because a division takes as long as all the rest.
+func (p *numbers) products(vs []float64, row uint, d, keep, base int64, mul float64) int64 {
+	b, at, width, mask := p.loop(row)
+	limit := len(b) - 8
 	for i := range vs {
-		o := min(pos>>3, last)
-		d := base + int64(load(b, int(o))<<((pos-o<<3)&63)>>right)
-		pos += width
-		vs[i] = float64(d)
+		o := int(at >> 3)
+		if o > limit {
+			break // never, but the compiler must know
+		}
+		d = d&keep + (base + int64(load(b, o)>>(^at&7)&mask))
+		vs[i] = float64(d) * mul
+		at += width
 	}
+	return d
 }
 
-// deltas reads decimals that are packed as differences. The first row is not packed.
-func (p *packed) deltas(vs []float64) {
-	if len(vs) == 0 {
-		return
-	}
-	d, base := p.d, p.base
-	i := 0
-	if p.row == 0 {
-		vs[0] = float64(d)
-		i = 1
-	}
-	rest := vs[i:]
-	if b, width := p.ints.b, p.ints.width; width == 0 {
-		for i := range rest {
-			d += base
-			rest[i] = float64(d)
+func (p *numbers) quotients(vs []float64, row uint, d, keep, base int64, by float64) int64 {
+	b, at, width, mask := p.loop(row)
+	limit := len(b) - 8
+	for i := range vs {
+		o := int(at >> 3)
+		if o > limit {
+			break // never, but the compiler must know
 		}
-	} else {
-		last, pos, right := uint(len(b)-8), p.ints.at+uint(p.row+i-1)*width, -width&63
-		for i := range rest {
-			o := min(pos>>3, last)
-			d += base + int64(load(b, int(o))<<((pos-o<<3)&63)>>right)
-			pos += width
-			rest[i] = float64(d)
-		}
+		d = d&keep + (base + int64(load(b, o)>>(^at&7)&mask))
+		vs[i] = float64(d) / by
+		at += width
 	}
-	p.d = d
+	return d
 }
 
 // patch puts the values in place that are no decimals.

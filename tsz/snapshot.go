@@ -1,10 +1,10 @@
 package tsz
 
 // Snapshot is a series as it was at one moment. It is a small value that never changes: it may be read from any
-// goroutine while the encoder goes on, is finished or reset. The bytes that it shares with the encoder are whole
-// words, which are written once; it has a copy of the open word. The zero Snapshot is an empty series.
+// goroutine while the encoder goes on, is finished or reset. The bytes that it shares with the encoder are
+// never written again; it has a copy of the open one. The zero Snapshot is an empty series.
 type Snapshot struct {
-	words  []byte
+	whole  []byte
 	acc    uint64
 	used   uint
 	n      uint32
@@ -25,7 +25,7 @@ func (e *Encoder) Snapshot() Snapshot {
 
 func (e *Encoder) snapshot() Snapshot {
 	s := Snapshot{
-		words: e.buf[:e.pos:e.pos], acc: e.acc, used: e.used,
+		whole: e.buf[:e.pos:e.pos], acc: e.acc, used: e.used,
 		n: e.n, start: e.start, first: e.first, last: e.last, unit: e.unit, layout: e.layout,
 	}
 	if e.finished() {
@@ -34,19 +34,15 @@ func (e *Encoder) snapshot() Snapshot {
 	return s
 }
 
-// open undoes the end marker of a finished stream: what is behind the whole words is taken out of it.
+// open undoes the end marker of a finished stream: what it has behind its points is taken out of it.
 func (s *Snapshot) open(bits int64, _ int) {
-	whole := int(bits/64) * 8
-	s.used = uint(bits % 64)
+	whole := int(bits / 8)
+	s.used = uint(bits % 8)
 	s.acc = 0
-	for i, b := range s.words[whole:min(whole+8, len(s.words))] {
-		s.acc |= uint64(b) << (56 - 8*i)
+	if s.used > 0 {
+		s.acc = uint64(s.whole[whole]>>(8-s.used)) << (64 - s.used)
 	}
-	s.acc &^= 1<<((64-s.used)&63) - 1
-	if s.used == 0 {
-		s.acc = 0
-	}
-	s.words = s.words[:whole:whole]
+	s.whole = s.whole[:whole:whole]
 }
 
 // Len returns the number of points.
@@ -54,9 +50,8 @@ func (s Snapshot) Len() int { return int(s.n) }
 
 // AppendStream appends the stream, finished, to dst and returns the extended slice.
 func (s Snapshot) AppendStream(dst []byte) []byte {
-	var tail [2 * 8]byte
+	var tail [8]byte
 	end, n := s.layout.end()
-	pos, acc, used := put(tail[:], 0, s.acc, s.used, end, n)
-	store(tail[:], min(pos, 8), acc)
-	return append(append(dst, s.words...), tail[:pos+int(used+7)/8]...)
+	pos, _, used := put(tail[:], 0, s.acc, s.used, end, n)
+	return append(append(dst, s.whole...), tail[:pos+int(used+7)/8]...)
 }

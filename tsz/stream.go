@@ -10,7 +10,7 @@ import (
 type stream struct {
 	b      []byte
 	tail   uint64 // what lies at and behind tailAt, zeros behind the end
-	tailAt uint   // in bits: 8 bytes before the end of a slice, the open word of a snapshot
+	tailAt uint   // in bits: 8 bytes before the end of a slice, the open byte of a snapshot
 	end    uint   // in bits
 
 	pos    uint
@@ -43,8 +43,8 @@ func (s *stream) read(l layout, t0 int64, b []byte) {
 func (s *stream) readSnapshot(p *Snapshot) {
 	*s = stream{
 		layout: p.layout, mask: p.layout.mask(), t: uint64(p.start), delta: p.layout.start(),
-		b: p.words, tail: p.acc,
-		tailAt: uint(len(p.words)) * 8, end: uint(len(p.words))*8 + p.used,
+		b: p.whole, tail: p.acc,
+		tailAt: uint(len(p.whole)) * 8, end: uint(len(p.whole))*8 + p.used,
 	}
 }
 

@@ -89,15 +89,14 @@ func (w *windows) encode(e *Encoder, ts []int64, vs []float64) error {
 			e.put(0, 1)
 			continue
 		}
+		head, n := uint64(0b10), uint(2)
 		if next == end {
 			end = w.end[next]
 			e.lead, e.trail = w.window(next, end)
 			e.width = 64 - e.lead - e.trail
-			e.put(uint64(0b11<<11|e.lead<<6|e.width&63), 13)
-		} else {
-			e.put(0b10, 2)
+			head, n = uint64(0b11<<11|e.lead<<6|e.width&63), 13
 		}
-		e.put(w.xs[next]>>e.trail, e.width)
+		e.putLong(head, n, w.xs[next]>>e.trail, e.width)
 		next++
 	}
 	return nil
