@@ -111,7 +111,9 @@ func (d *Decoder) Err() error {
 	return d.err
 }
 
-// fill reads the next batch and reports whether it has a point.
+// fill reads the next batch and reports whether it has a point. It stays a call so that Next is none.
+//
+//go:noinline
 func (d *Decoder) fill() bool {
 	d.i, d.n = 0, 0
 	d.n = d.read(d.ts[:], d.vs[:])

@@ -8,10 +8,9 @@ import (
 // stream reads the points of one stream. It knows a position in bits and no more: every field is read by one load
 // at its place, so that nothing but the position ties one point to the next.
 type stream struct {
-	b      []byte
-	tail   uint64 // what lies at and behind tailAt, zeros behind the end
-	tailAt uint   // in bits: 8 bytes before the end of a slice, the open byte of a snapshot
-	end    uint   // in bits
+	b    []byte
+	last byte // behind b: the open byte of a snapshot
+	end  uint // in bits
 
 	pos    uint
 	t      uint64
@@ -21,34 +20,25 @@ type stream struct {
 	width  uint // of the window, 0: there is none
 	mask   uint64
 	layout layout
-	marker bool // the end is marked: not so in a snapshot
+	marked bool // the end is marked: not so in a snapshot
 	done   bool // the marker was read
 }
 
 // read makes s a reader of a whole stream in b.
 func (s *stream) read(l layout, t0 int64, b []byte) {
-	*s = stream{layout: l, mask: l.mask(), t: uint64(t0), delta: l.start(), marker: true, end: uint(len(b)) * 8}
-	if len(b) < 8 {
-		for i, c := range b {
-			s.tail |= uint64(c) << (56 - 8*i)
-		}
-		return
+	*s = stream{
+		b: b, end: uint(len(b)) * 8, marked: true,
+		layout: l, mask: l.mask(), t: uint64(t0), delta: l.start(),
 	}
-	s.b = b
-	s.tailAt = uint(len(b)-8) * 8
-	s.tail = load(b, len(b)-8)
 }
 
 // readSnapshot makes s a reader of an open stream.
 func (s *stream) readSnapshot(p *Snapshot) {
-	*s = stream{
-		layout: p.layout, mask: p.layout.mask(), t: uint64(p.start), delta: p.layout.start(),
-		b: p.whole, tail: p.acc,
-		tailAt: uint(len(p.whole)) * 8, end: uint(len(p.whole))*8 + p.used,
-	}
+	s.read(p.layout, p.start, p.whole)
+	s.last, s.end, s.marked = byte(p.acc>>56), s.end+p.used, false
 }
 
-// at returns the bits at pos, at least 57 of them as long as there are that many, and zeros behind the end.
+// at returns the bits at pos, at least 57 of them, with zeros behind the end.
 func (s *stream) at(pos uint) uint64 {
 	if o := int(pos >> 3); o < len(s.b)-8 {
 		return load(s.b, o) << (pos & 7)
@@ -56,21 +46,29 @@ func (s *stream) at(pos uint) uint64 {
 	return s.near(pos)
 }
 
-// near is at for positions near the end: all 64 bits.
-func (s *stream) near(pos uint) uint64 {
-	if pos >= s.tailAt {
-		return s.tail << (pos - s.tailAt)
-	}
-	k := 64 - (s.tailAt - pos)
-	return load(s.b, int(s.tailAt>>3)-8)<<(k&63) | s.tail>>1>>((63-k)&63)
-}
-
-// whole returns 64 bits at pos.
+// whole returns the 64 bits at pos, with zeros behind the end.
 func (s *stream) whole(pos uint) uint64 {
 	if o := int(pos >> 3); o < len(s.b)-8 {
 		return load(s.b, o)<<(pos&7) | uint64(s.b[o+8])>>(8-pos&7)
 	}
 	return s.near(pos)
+}
+
+// near is whole near the end.
+func (s *stream) near(pos uint) uint64 {
+	var room [16]byte
+	s.rest(room[:9], int(pos>>3))
+	return load(room[:], 0)<<(pos&7) | uint64(room[8])>>(8-pos&7)
+}
+
+// rest copies what there is from a byte on, and returns how much. Behind the end it leaves b as it is.
+func (s *stream) rest(b []byte, from int) int {
+	n := copy(b, s.b[min(from, len(s.b)):])
+	if from+n == len(s.b) && n < len(b) {
+		b[n] = s.last
+		n++
+	}
+	return n
 }
 
 // first reads the first point, whose value is not a difference. It reports whether there is one.
@@ -155,7 +153,7 @@ func (s *stream) closed(pos uint) error {
 	switch {
 	case pos > s.end:
 		return ErrTruncated
-	case !s.marker || s.end-pos > 7 || s.near(pos) != 0:
+	case !s.marked || s.end-pos > 7 || s.near(pos) != 0:
 		return ErrCorrupt
 	}
 	return nil
@@ -176,10 +174,15 @@ func (s *stream) finish() error {
 func (s *stream) points(ts []int64, vs []float64) (n int, err error) {
 	for n < len(ts) {
 		if int(s.pos>>3) < len(s.b)-margin {
-			n += s.quick(ts[n:], vs[n:])
-			if n == len(ts) {
-				break
+			n += s.quick(s.b, 0, ts[n:], vs[n:])
+		} else {
+			n += s.quickNear(ts[n:], vs[n:])
+			if s.pos > s.end {
+				return n - 1, ErrTruncated
 			}
+		}
+		if n == len(ts) {
+			break
 		}
 		if err = s.point(); err != nil || s.done {
 			break
@@ -190,14 +193,24 @@ func (s *stream) points(ts []int64, vs []float64) (n int, err error) {
 	return n, err
 }
 
+// quickNear is quick near the end, on a copy that is padded with zeros. The last of the points that it reads may
+// end in these.
+func (s *stream) quickNear(ts []int64, vs []float64) int {
+	var room [2*margin + 2]byte
+	from := s.pos >> 3
+	n := s.rest(room[:margin+2], int(from))
+	return s.quick(room[:n+margin], from*8, ts, vs)
+}
+
 // margin is how many bytes must lie behind the one in which a point begins, so that quick may load whatever it needs:
 // up to 16 bits of time and 13 of the window, then 9 bytes.
 const margin = 13
 
-// quick reads points as long as they are of the usual kind and far enough from the end. It is the inner loop of all
-// reading, and keeps to what fits the registers; whatever is rare, or wrong, it leaves to point.
-func (s *stream) quick(ts []int64, vs []float64) (n int) {
-	b, pos := s.b, s.pos
+// quick reads points as long as they are of the usual kind and begin more than margin before the end of b, which is
+// the stream from bit from on. It is the inner loop of all reading, and keeps to what fits the registers; whatever
+// is rare, or wrong, it leaves to point. A point that is wrong may have left its mark: point will find it so.
+func (s *stream) quick(b []byte, from uint, ts []int64, vs []float64) (n int) {
+	pos := s.pos - from
 	t, delta, prev, mask := s.t, s.delta, s.prev, s.mask
 	trail, right := s.trail, 64-s.width
 	vs = vs[:len(ts)]
@@ -247,7 +260,7 @@ func (s *stream) quick(ts []int64, vs []float64) (n int) {
 		ts[n], vs[n] = int64(t), math.Float64frombits(prev)
 		n++
 	}
-	s.pos, s.t, s.prev, s.trail, s.width = pos, t, prev, trail, 64-right
+	s.pos, s.t, s.prev, s.trail, s.width = pos+from, t, prev, trail, 64-right
 	s.delta = delta
 	return n
 }
