@@ -88,7 +88,7 @@ func (d *Decoder) resetBare(l layout, t0 int64, b []byte) {
 // ResetSnapshot makes d a reader of a snapshot.
 func (d *Decoder) ResetSnapshot(s Snapshot) {
 	d.reset(snapshot)
-	d.left = s.n
+	d.left, d.h = s.n, Header{First: s.first, codec: codecStream}
 	d.s.readSnapshot(&s)
 }
 
@@ -224,7 +224,7 @@ func (d *Decoder) begin() (first bool, err error) {
 		d.left = 0
 	case !first:
 		err = ErrCorrupt // the header states points
-	case d.kind == blocks: // where the first interval began is not stated, where it ended is
+	case d.kind != bare: // where the first interval began is not stated, where it ended is
 		d.s.t = uint64(d.h.First)
 	}
 	return first, err
@@ -242,7 +242,7 @@ func (d *Decoder) ended(err error, ts []int64) error {
 			d.left = math.MaxUint32
 		}
 		return nil
-	case d.s.done && (d.kind == snapshot || d.h.codec == codecStream):
+	case d.s.done && d.h.codec == codecStream:
 		return ErrCorrupt // before the stated number of points
 	case d.left > 0 || d.kind != blocks:
 		return nil

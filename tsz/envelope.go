@@ -158,12 +158,3 @@ func payload(b []byte, h *Header, sum uint32) ([]byte, error) {
 	}
 	return p, nil
 }
-
-// AppendBlock appends the series as a block to dst and returns the extended slice.
-func (s Snapshot) AppendBlock(dst []byte) []byte {
-	h := Header{codec: codecStream, Unit: s.unit, Count: s.n, First: s.first, Last: s.last}
-	at := len(dst)
-	dst = s.AppendStream(h.room(dst))
-	h.put(dst[at:])
-	return dst
-}

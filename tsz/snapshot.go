@@ -8,7 +8,6 @@ type Snapshot struct {
 	acc    uint64
 	used   uint
 	n      uint32
-	start  int64
 	first  int64
 	last   int64
 	unit   Unit
@@ -26,7 +25,7 @@ func (e *Encoder) Snapshot() Snapshot {
 func (e *Encoder) snapshot() Snapshot {
 	s := Snapshot{
 		whole: e.buf[:e.pos:e.pos], acc: e.acc, used: e.used,
-		n: e.n, start: e.start, first: e.first, last: e.last, unit: e.unit, layout: e.layout,
+		n: e.n, first: e.first, last: e.last, unit: e.unit, layout: e.layout,
 	}
 	if e.finished() {
 		s.open(e.Size())
@@ -54,4 +53,13 @@ func (s Snapshot) AppendStream(dst []byte) []byte {
 	end, n := s.layout.end()
 	pos, _, used := put(tail[:], 0, s.acc, s.used, end, n)
 	return append(append(dst, s.whole...), tail[:pos+int(used+7)/8]...)
+}
+
+// AppendBlock appends the series as a block to dst and returns the extended slice.
+func (s Snapshot) AppendBlock(dst []byte) []byte {
+	h := Header{codec: codecStream, Unit: s.unit, Count: s.n, First: s.first, Last: s.last}
+	at := len(dst)
+	dst = s.AppendStream(h.room(dst))
+	h.put(dst[at:])
+	return dst
 }

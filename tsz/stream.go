@@ -22,6 +22,8 @@ type stream struct {
 	layout layout
 	marked bool // the end is marked: not so in a snapshot
 	done   bool // the marker was read
+
+	multiple uint64 // Series4h: what the times are multiples of, 0: unknown
 }
 
 // read makes s a reader of a whole stream in b.
@@ -34,7 +36,7 @@ func (s *stream) read(l layout, t0 int64, b []byte) {
 
 // readSnapshot makes s a reader of an open stream.
 func (s *stream) readSnapshot(p *Snapshot) {
-	s.read(p.layout, p.start, p.whole)
+	s.read(p.layout, 0, p.whole)
 	s.last, s.end, s.marked = byte(p.acc>>56), s.end+p.used, false
 }
 
@@ -64,7 +66,7 @@ func (s *stream) near(pos uint) uint64 {
 // rest copies what there is from a byte on, and returns how much. Behind the end it leaves b as it is.
 func (s *stream) rest(b []byte, from int) int {
 	n := copy(b, s.b[min(from, len(s.b)):])
-	if from+n == len(s.b) && n < len(b) {
+	if !s.marked && from+n == len(s.b) && n < len(b) {
 		b[n] = s.last
 		n++
 	}
@@ -73,6 +75,9 @@ func (s *stream) rest(b []byte, from int) int {
 
 // first reads the first point, whose value is not a difference. It reports whether there is one.
 func (s *stream) first() (ok bool, err error) {
+	if s.layout == old {
+		return s.firstOld()
+	}
 	pos, err := s.interval(s.pos)
 	if err != nil || s.done {
 		return false, err
@@ -161,11 +166,10 @@ func (s *stream) closed(pos uint) error {
 
 // finish says whether the stream ends where it is, after as many points as its header states.
 func (s *stream) finish() error {
-	pos, err := s.interval(s.pos)
+	_, err := s.interval(s.pos)
 	if err == nil && !s.done {
 		err = ErrCorrupt
 	}
-	s.pos = pos
 	return err
 }
 
