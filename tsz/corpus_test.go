@@ -51,6 +51,7 @@ func corpus() []series {
 	}
 	add("nanoseconds", Nanoseconds, 200, func(_ int, t int64) int64 { return t + 1e9 + r.Int64N(2e6) }, func(int) float64 { return r.NormFloat64() })
 	add("escapes", Seconds, 100, func(i int, t int64) int64 { return t + 1<<(i%50) }, func(i int) float64 { return float64(i / 7) })
+	add("wild times", Nanoseconds, 60, func(i int, t int64) int64 { return t + 1 + int64(i%2)<<57 + r.Int64N(9) }, func(i int) float64 { return float64(i) })
 	add("constant", Seconds, 500, minute, func(int) float64 { return math.Pi })
 	add("integers", Seconds, 1024, minute, func(i int) float64 { return float64(1_000_000 * (i % 37)) })
 	add("counter", Seconds, 1500, minute, func(i int) float64 { return float64(i * 1234) })

@@ -10,14 +10,29 @@ import (
 // bits for each run, and for each difference 2 bits and the width of the run's window. The cheapest cut is found
 // from the end: what remains behind a run costs the same however the run began.
 
-// windows are the differences of a block that are not 0, and the plan for them.
+// windows are the differences of a block that are not 0, and the plan for them. The plan for the differences from i
+// on begins with a run to end[i], in the window run[i], and costs cost[i] bits.
 type windows struct {
 	n     int
 	xs    [MaxBlock]uint64
-	least [MaxBlock + 1]int // bits from here to the end if every window were free
-	cost  [MaxBlock + 1]int // bits from here to the end if a window is declared here
-	end   [MaxBlock]int     // where that window ends
+	least int // bits if every difference had a window of its own for nothing
+	cost  [MaxBlock + 1]int
+	end   [MaxBlock]int
+	run   [MaxBlock]window
 }
+
+// window is what differences have in common: zeros at both ends.
+type window struct{ lead, trail int }
+
+func windowOf(x uint64) window {
+	return window{min(bits.LeadingZeros64(x), maxLead), bits.TrailingZeros64(x)}
+}
+
+// with widens a window.
+func (w window) with(v window) window { return window{min(w.lead, v.lead), min(w.trail, v.trail)} }
+
+// bits returns what a difference takes in the window.
+func (w window) bits() int { return 2 + 64 - w.lead - w.trail }
 
 const declaration = 11 // bits that a window costs
 
@@ -30,48 +45,47 @@ func (w *windows) add(vs []float64) {
 			w.n++
 		}
 	}
-	w.least[w.n], w.cost[w.n] = 0, 0
-	for i := w.n - 1; i >= 0; i-- {
-		w.least[i] = w.least[i+1] + 2 + 64 - zeros(w.xs[i]) - bits.TrailingZeros64(w.xs[i])
+	w.least = 0
+	for _, x := range w.xs[:w.n] {
+		w.least += windowOf(x).bits()
 	}
 }
-
-// zeros counts the leading zeros that a window can leave out.
-func zeros(x uint64) int { return min(bits.LeadingZeros64(x), maxLead) }
 
 // bound is a number of bits that no plan can beat.
 func (w *windows) bound() int {
 	if w.n == 0 {
 		return 0
 	}
-	return w.least[0] + declaration
+	return w.least + declaration
 }
 
 // plan finds the cheapest windows.
 func (w *windows) plan() {
+	w.cost[w.n] = 0
 	for i := w.n - 1; i >= 0; i-- {
+		own := windowOf(w.xs[i])
 		w.cost[i] = math.MaxInt
-		lead, trail := 64, 64
+		if i+1 < w.n { // the run behind, longer by one: often the best, and then the search is short
+			w.try(i, w.end[i+1], own.with(w.run[i+1]))
+		}
+		run := own
 		for j := i; j < w.n; j++ {
-			lead, trail = min(lead, zeros(w.xs[j])), min(trail, bits.TrailingZeros64(w.xs[j]))
-			run := declaration + (j+1-i)*(2+64-lead-trail)
-			if run+w.least[j+1] >= w.cost[i] {
-				break // what the run wastes only grows
-			}
-			if c := run + w.cost[j+1]; c < w.cost[i] {
-				w.cost[i], w.end[i] = c, j+1
+			run = run.with(windowOf(w.xs[j]))
+			// A longer run could be cut here for one more declaration, and then costs no more.
+			if w.try(i, j+1, run)-declaration >= w.cost[i] {
+				break
 			}
 		}
 	}
 }
 
-// window returns the bits that the differences from i to j have between them.
-func (w *windows) window(i, j int) (lead, trail uint) {
-	var all uint64
-	for _, x := range w.xs[i:j] {
-		all |= x
+// try returns what a plan costs that begins with a run from i to end, and takes it if it is the cheapest so far.
+func (w *windows) try(i, end int, run window) int {
+	c := declaration + (end-i)*run.bits() + w.cost[end]
+	if c < w.cost[i] {
+		w.cost[i], w.end[i], w.run[i] = c, end, run
 	}
-	return uint(zeros(all)), uint(bits.TrailingZeros64(all))
+	return c
 }
 
 // encode appends all points to e, which is empty, by the plan.
@@ -92,7 +106,7 @@ func (w *windows) encode(e *Encoder, ts []int64, vs []float64) error {
 		head, n := uint64(0b10), uint(2)
 		if next == end {
 			end = w.end[next]
-			e.lead, e.trail = w.window(next, end)
+			e.lead, e.trail = uint(w.run[next].lead), uint(w.run[next].trail)
 			e.width = 64 - e.lead - e.trail
 			head, n = uint64(0b11<<11|e.lead<<6|e.width&63), 13
 		}
