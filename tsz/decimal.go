@@ -75,18 +75,26 @@ func (s decimal) of(v float64) (d int64, exact bool) {
 	return d, sameBits(s.value(d), v)
 }
 
-// samples is how many values decide on the decimal: a wrong guess costs bytes, nothing else.
+// samples is how many values decide which decimals are tried on all of them.
 const samples = 32
 
-// estimate returns the decimal that promises to take the fewest bits for the values. One that fits all of them is
-// not beaten by finer ones; coarser ones are tried where whole numbers fit.
-func estimate(vs []float64) decimal {
-	step := (len(vs) + samples - 1) / samples
-	best, least := product(0), math.MaxInt
+// guess is a decimal and the bits that it promises to take.
+type guess struct {
+	decimal
+	bits int
+}
+
+// estimate returns the two decimals that promise to take the fewest bits for the values. One that fits all samples
+// is not beaten by finer ones; coarser ones are tried where whole numbers fit.
+func estimate(vs []float64) [2]guess {
+	best := [2]guess{{product(0), math.MaxInt}, {product(0), math.MaxInt}}
 	try := func(s decimal) (exact bool) {
-		bits, exact := s.sample(vs, step)
-		if bits < least {
-			best, least = s, bits
+		bits, exact := s.sample(vs)
+		switch {
+		case bits < best[0].bits:
+			best[0], best[1] = guess{s, bits}, best[0]
+		case bits < best[1].bits:
+			best[1] = guess{s, bits}
 		}
 		return exact
 	}
@@ -100,13 +108,15 @@ func estimate(vs []float64) decimal {
 	return best
 }
 
-// sample returns the bits that every step-th value takes, and whether all of them are exact.
-func (s decimal) sample(vs []float64, step int) (total int, exact bool) {
-	n, exceptions := 0, 0
+// sample returns the bits that some of the values take, and whether all of these are exact. They lie at uneven
+// distances, or what recurs would deceive.
+func (s decimal) sample(vs []float64) (total int, exact bool) {
+	n, exceptions := min(samples, len(vs)), 0
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
-	for i := 0; i < len(vs); i += step {
-		n++
-		if d, ok := s.of(vs[i]); ok {
+	for i := range n {
+		at := i * len(vs) / n
+		at += i * i * 7 % ((i+1)*len(vs)/n - at)
+		if d, ok := s.of(vs[at]); ok {
 			least, most = min(least, d), max(most, d)
 		} else {
 			exceptions++

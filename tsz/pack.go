@@ -63,34 +63,41 @@ func (p *times) append(dst []byte, ts []int64) []byte {
 
 // values is how the values of a block are packed.
 type values struct {
+	way
+	ds    [MaxBlock]int64 // as decimals of the way's scale
+	exact [MaxBlock]bool
+}
+
+// way is one way to pack values.
+type way struct {
 	mode       byte
-	size       int // bytes
 	scale      decimal
 	base       int64
 	width      uint
 	exceptions int
-	ds         [MaxBlock]int64
-	exact      [MaxBlock]bool
+	size       int // bytes
 }
 
-// choose takes the smallest of what can hold the values. Where no decimal does, all of them are exceptions, which is
-// never small.
+// choose takes the smallest of what can hold the values. Where no decimal does, most are exceptions, which is never
+// small.
 func (p *values) choose(vs []float64) {
 	if constant(vs) {
-		p.mode, p.size = valuesConstant, 8
+		p.way = way{mode: valuesConstant, size: 8}
 		return
 	}
-	p.scale = estimate(vs)
-	p.round(vs)
-	p.mode, p.size = valuesFrame, math.MaxInt
-	frame, delta := p.frame(len(vs)), p.delta(len(vs))
-	best := frame
-	p.mode = valuesFrame
-	if delta.size < frame.size {
-		best = delta
-		p.mode = valuesDelta
+	best := way{size: math.MaxInt}
+	for _, g := range estimate(vs) {
+		p.round(g.decimal, vs)
+		for _, w := range [2]way{p.frame(len(vs)), p.delta(len(vs))} {
+			if w.size < best.size {
+				best = w
+			}
+		}
 	}
-	p.base, p.width, p.size = best.base, best.width, best.size
+	if p.scale != best.scale {
+		p.round(best.scale, vs)
+	}
+	p.way = best
 }
 
 func constant(vs []float64) bool {
@@ -104,11 +111,11 @@ func constant(vs []float64) bool {
 
 // round makes integers of all values. An exception gets one that is near, so that differences stay small, or the
 // one before it.
-func (p *values) round(vs []float64) {
-	p.exceptions = 0
+func (p *values) round(scale decimal, vs []float64) {
+	p.way = way{scale: scale}
 	var last int64
 	for i, v := range vs {
-		d, exact := p.scale.of(v)
+		d, exact := scale.of(v)
 		if !exact {
 			p.exceptions++
 			if d == 0 {
@@ -119,54 +126,47 @@ func (p *values) round(vs []float64) {
 	}
 }
 
-// cost is what one way to pack integers takes.
-type cost struct {
-	base  int64
-	width uint
-	size  int
-}
-
-// cost sums up what numbers from least to most take.
-func (p *values) cost(least, most int64, n int) cost {
-	if least > most { // every value is an exception
-		least, most = 0, 0
-	}
-	c := cost{base: least, width: uint(bits.Len64(uint64(most) - uint64(least)))}
-	c.size = len(p.head(nil, c)) + bytesOf(n*int(c.width)) + p.exceptions*exceptionSize
-	return c
-}
-
-// frame is the cost of the integers as they are, those of exceptions apart.
-func (p *values) frame(n int) cost {
+// frame is the way to pack the integers as they are, those of exceptions apart.
+func (p *values) frame(n int) way {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i, d := range p.ds[:n] {
 		if p.exact[i] {
 			least, most = min(least, d), max(most, d)
 		}
 	}
-	p.mode = valuesFrame
-	return p.cost(least, most, n)
+	if p.exceptions == n {
+		least, most = 0, 0
+	}
+	return p.measure(valuesFrame, least, most, n)
 }
 
-// delta is the cost of the differences of neighbours.
-func (p *values) delta(n int) cost {
+// delta is the way to pack the differences of neighbours.
+func (p *values) delta(n int) way {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := 1; i < n; i++ {
 		d := p.ds[i] - p.ds[i-1]
 		least, most = min(least, d), max(most, d)
 	}
-	p.mode = valuesDelta
-	return p.cost(least, most, n-1)
+	return p.measure(valuesDelta, least, most, n-1)
 }
 
-// head appends what stands before the packed integers.
-func (p *values) head(dst []byte, c cost) []byte {
-	dst = append(dst, p.scale.code, byte(c.width))
-	if p.mode == valuesDelta {
-		dst = appendVarint(dst, p.ds[0])
+// measure returns the way to pack n integers from least to most.
+func (p *values) measure(mode byte, least, most int64, n int) way {
+	var room [40]byte
+	w := p.way
+	w.mode, w.base, w.width = mode, least, uint(bits.Len64(uint64(most)-uint64(least)))
+	w.size = len(w.head(room[:0], p.ds[0])) + bytesOf(n*int(w.width)) + w.exceptions*exceptionSize
+	return w
+}
+
+// head appends what stands before the packed integers, of which the first of a delta is one.
+func (w *way) head(dst []byte, first int64) []byte {
+	dst = append(dst, w.scale.code, byte(w.width))
+	if w.mode == valuesDelta {
+		dst = appendVarint(dst, first)
 	}
-	dst = appendVarint(dst, c.base)
-	return appendUvarint(dst, uint64(p.exceptions))
+	dst = appendVarint(dst, w.base)
+	return appendUvarint(dst, uint64(w.exceptions))
 }
 
 // append appends the values.
@@ -174,7 +174,7 @@ func (p *values) append(dst []byte, vs []float64) []byte {
 	if p.mode == valuesConstant {
 		return appendWord(dst, math.Float64bits(vs[0]))
 	}
-	pack := packer{b: p.head(dst, cost{base: p.base, width: p.width}), width: p.width}
+	pack := packer{b: p.head(dst, p.ds[0]), width: p.width}
 	for i, d := range p.ds[:len(vs)] {
 		switch {
 		case p.mode == valuesFrame && p.exact[i]:
