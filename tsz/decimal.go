@@ -59,8 +59,13 @@ func decimalOf(code byte) (s decimal, ok bool) {
 	return s, false
 }
 
-// value returns what d stands for: one of the two is 1, which changes nothing.
-func (s decimal) value(d int64) float64 { return float64(d) / s.by * s.mul }
+// value returns what d stands for.
+func (s decimal) value(d int64) float64 {
+	if s.by != 1 {
+		return float64(d) / s.by
+	}
+	return float64(d) * s.mul
+}
 
 // maxDecimal bounds the integers: float64 has all up to here.
 const maxDecimal = 1 << 53
@@ -88,8 +93,10 @@ type guess struct {
 // is not beaten by finer ones; coarser ones are tried where whole numbers fit.
 func estimate(vs []float64) [2]guess {
 	best := [2]guess{{product(0), math.MaxInt}, {product(0), math.MaxInt}}
+	var room [samples]float64
+	sample := room[:pick(&room, vs)]
 	try := func(s decimal) (exact bool) {
-		bits, exact := s.sample(vs)
+		bits, exact := s.bits(sample, best[1].bits)
 		switch {
 		case bits < best[0].bits:
 			best[0], best[1] = guess{s, bits}, best[0]
@@ -108,22 +115,29 @@ func estimate(vs []float64) [2]guess {
 	return best
 }
 
-// sample returns the bits that some of the values take, and whether all of these are exact. They lie at uneven
-// distances, or what recurs would deceive.
-func (s decimal) sample(vs []float64) (total int, exact bool) {
-	n, exceptions := min(samples, len(vs)), 0
-	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+// pick copies some of the values and returns how many. They lie at uneven distances, or what recurs would deceive.
+func pick(sample *[samples]float64, vs []float64) int {
+	n := min(samples, len(vs))
 	for i := range n {
-		at := i * len(vs) / n
-		at += i * i * 7 % ((i+1)*len(vs)/n - at)
-		if d, ok := s.of(vs[at]); ok {
+		from, to := i*len(vs)/n, (i+1)*len(vs)/n
+		sample[i] = vs[from+i*i*7%(to-from)]
+	}
+	return n
+}
+
+// bits returns what the values take, and whether all of them are exact. It gives up above a limit.
+func (s decimal) bits(vs []float64, limit int) (total int, exact bool) {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, v := range vs {
+		if d, ok := s.of(v); ok {
 			least, most = min(least, d), max(most, d)
-		} else {
-			exceptions++
+		} else if total += 8 * exceptionSize; total >= limit {
+			return total, false
 		}
 	}
+	exact = total == 0
 	if least <= most {
-		total = n * bits.Len64(uint64(most)-uint64(least))
+		total += len(vs) * bits.Len64(uint64(most)-uint64(least))
 	}
-	return total + exceptions*8*exceptionSize, exceptions == 0
+	return total, exact
 }

@@ -144,8 +144,14 @@ func (h *Header) summarize(vs []float64) {
 	h.HasStats = true
 	h.Min, h.Max, h.Sum = math.Inf(1), math.Inf(-1), 0
 	for _, v := range vs {
-		if v == v {
-			h.Min, h.Max, h.Sum = min(h.Min, v), max(h.Max, v), h.Sum+v
+		if v < h.Min {
+			h.Min = v
+		}
+		if v > h.Max {
+			h.Max = v
+		}
+		if v == v { // not NaN
+			h.Sum += v
 		}
 	}
 }
