@@ -77,7 +77,7 @@ func (d *Decoder) ResetStream(unit Unit, t0 int64, b []byte) {
 
 func (d *Decoder) resetBare(l layout, t0 int64, b []byte) {
 	d.reset(bare)
-	if len(b) > maxStream+2*reserve {
+	if len(b) > maxBuffer {
 		d.err = ErrCorrupt
 		return
 	}

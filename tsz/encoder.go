@@ -11,8 +11,10 @@ const (
 	reserve = 32
 	// firstSize is the least that a buffer grows to: 60 points of most gauges.
 	firstSize = 512
-	// maxStream is the size of a stream at which it is full: positions in bits fit an int, lengths 32 bits.
-	maxStream = min(math.MaxInt>>3, math.MaxUint32) - 2*reserve
+	// maxBuffer is the most that a stream may take: positions in bits fit an int, lengths 32 bits. With less than
+	// two reserves left it is full.
+	maxBuffer = min(math.MaxInt>>3, math.MaxUint32)
+	maxStream = maxBuffer - 2*reserve
 
 	// maxLead is the largest count of leading zeros that its 5 bits can state.
 	maxLead = 31
@@ -63,7 +65,7 @@ func NewEncoder(unit Unit, t0 int64, opts *EncoderOptions) *Encoder {
 	}
 	e := &Encoder{unit: unit, layout: unit.layout(), max: math.MaxUint32}
 	if opts != nil {
-		e.buf = opts.Buffer[:cap(opts.Buffer)]
+		e.buf = opts.Buffer[:min(cap(opts.Buffer), maxBuffer)]
 		if opts.MaxPoints > 0 {
 			e.max = opts.MaxPoints
 		}
@@ -211,9 +213,9 @@ func (e *Encoder) put64(v uint64) {
 
 // grow makes room for n more bytes in new memory: a snapshot may refer to the old.
 func (e *Encoder) grow(n int) {
-	size := max(firstSize, 2*len(e.buf), e.pos+n)
+	size := max(firstSize, min(2*len(e.buf), maxBuffer), e.pos+n)
 	grown := slices.Grow([]byte(nil), size)
-	grown = grown[:cap(grown)]
+	grown = grown[:min(cap(grown), maxBuffer)]
 	copy(grown, e.buf[:e.pos])
 	e.buf, e.shared = grown, false
 }

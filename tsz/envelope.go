@@ -113,7 +113,7 @@ func parseHeader(b []byte) (h Header, sum uint32, err error) {
 		h.Min, h.Max, h.Sum = number(b[32:]), number(b[40:]), number(b[48:])
 	}
 	length := binary.BigEndian.Uint32(b[12:])
-	if int64(length) > maxStream+2*reserve {
+	if int64(length) > maxBuffer {
 		return h, 0, ErrCorrupt // more than this machine can address
 	}
 	h.Size = n + int(length)
