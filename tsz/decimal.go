@@ -110,17 +110,20 @@ func estimate(vs []float64) [2]guess {
 		}
 		return best
 	}
-	for k := 1; k <= maxExponent && !try(product(-k)) && !try(quotient(k)); k++ {
+	for k, exact := 1, false; k <= maxExponent && !exact; k++ {
+		exact = try(product(-k))
+		exact = try(quotient(k)) || exact // both: the samples may flatter the one
 	}
 	return best
 }
 
-// pick copies some of the values and returns how many. They lie at uneven distances, or what recurs would deceive.
+// pick copies some of the values and returns how many. They lie at distances without order, or what recurs would
+// deceive.
 func pick(sample *[samples]float64, vs []float64) int {
 	n := min(samples, len(vs))
 	for i := range n {
 		from, to := i*len(vs)/n, (i+1)*len(vs)/n
-		sample[i] = vs[from+i*i*7%(to-from)]
+		sample[i] = vs[from+int(uint32(i)*2654435769>>16)%(to-from)]
 	}
 	return n
 }

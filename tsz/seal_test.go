@@ -147,6 +147,22 @@ func TestSealedKinds(t *testing.T) {
 	}
 }
 
+// TestEstimate: decimals are found whatever their period and whichever values fit a worse decimal by chance.
+func TestEstimate(t *testing.T) {
+	var v values
+	for digits := range 7 {
+		for period := 2; period < 120; period++ {
+			vs := make([]float64, 240)
+			for i := range vs {
+				vs[i] = float64(9_400_000+i%period*17) / powers[digits]
+			}
+			if v.choose(vs); v.exceptions > 0 || v.size > bytesOf(240*11)+20 {
+				t.Errorf("%d digits, period %d: %d exceptions, %d bytes", digits, period, v.exceptions, v.size)
+			}
+		}
+	}
+}
+
 // TestVerified: Seal would notice any bit that does not come back.
 func TestVerified(t *testing.T) {
 	s := corpus()[3]
