@@ -3,6 +3,7 @@ package tsz
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -10,7 +11,8 @@ import (
 // contest runs the contestants in turn, many times for a moment each, and returns what each took at its best in
 // ns per point. So a machine that is busy with other things, or drifts, hits all of them alike and the best hardly.
 func contest(b *testing.B, points int, contestants ...func()) []float64 {
-	const rounds, moment = 300, 20 * time.Microsecond
+	const moment = 20 * time.Microsecond
+	rounds := max(300_000/max(points, 1000), 10)
 	best := make([]float64, len(contestants))
 	for i := range best {
 		best[i] = math.Inf(1)
@@ -82,4 +84,34 @@ func BenchmarkContestRead(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkContestLong writes and reads 100,000 points that never recur, so that no branch can be learned by heart.
+func BenchmarkContestLong(b *testing.B) {
+	const n = 100_000
+	r := rand.New(rand.NewPCG(94, 7))
+	ts, vs := make([]int64, n), make([]float64, n)
+	for i := range ts {
+		ts[i], vs[i] = int64(i), math.Round(10*(94.7+0.77*r.NormFloat64()))/10
+		if r.IntN(10) == 0 {
+			vs[i] = math.Round(10*(72+15*r.Float64())) / 10
+		}
+	}
+	e := encoderOf(b, Seconds32, 0, ts, vs)
+	stream := append([]byte(nil), e.Finish()...)
+	var d Decoder
+	b.Run("call=Push", func(b *testing.B) {
+		reportContest(b, []string{"word", "bytealigned"}, contest(b, n,
+			func() { pushWords(e, ts, vs) }, func() { pushBits(ts, vs, true) }))
+	})
+	b.Run("call=Next", func(b *testing.B) {
+		reportContest(b, []string{"stream", "bitwise"}, contest(b, n,
+			func() { d.ResetStream(Seconds32, 0, stream); drain(&d) }, func() { drainBits(stream) }))
+	})
+	sealed := mustSeal(b, series{unit: Seconds32, ts: ts, vs: vs})
+	b.Run("call=DecodeAll", func(b *testing.B) {
+		reportContest(b, []string{"packed", "stream"}, contest(b, n,
+			func() { d.Reset(sealed); d.DecodeAll(ts, vs) },
+			func() { d.ResetStream(Seconds32, 0, stream); d.DecodeAll(ts, vs) }))
+	})
 }
