@@ -1,7 +1,9 @@
 package tsz
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math"
 	"testing"
 )
@@ -23,8 +25,9 @@ func readAny(t testing.TB, b []byte, unit Unit) {
 		r.reset()
 		n := 0
 		for d.Next() {
-			d.At()
-			n++
+			if n++; d.Err() != nil {
+				t.Fatalf("%s: %v, but there are points", r.name, d.Err())
+			}
 		}
 		err := d.Err()
 		if n > r.limit {
@@ -163,6 +166,20 @@ func TestContradiction(t *testing.T) {
 			if !errors.Is(err, test.want) || n > test.most {
 				t.Errorf("%s (codec %d): %d points, %v, want %v", test.name, h.codec, n, err, test.want)
 			}
+		}
+	}
+}
+
+// TestReserved: bytes that are not used yet are zero, or a later release has made the block.
+func TestReserved(t *testing.T) {
+	b := encoderOf(t, Seconds, 0, []int64{1}, []float64{1}).AppendBlock(nil)
+	for _, at := range []int{6, 7} {
+		spoiled := append([]byte(nil), b...)
+		spoiled[at] = 2
+		sum := crc32.Checksum(spoiled[:headerSize-4], castagnoli)
+		binary.BigEndian.PutUint32(spoiled[headerSize-4:], sum)
+		if _, err := ParseHeader(spoiled); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("byte %d set: %v", at, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Encoder struct {
 	top    int64  // the latest time the unit can hold; MinInt64 when finished
 	delta  uint64 // the last interval, modulo the layout's mask
 	prev   uint64 // the last value
-	lead   uint   // the window: leading zeros, trailing zeros and the bits between. No window: lead 64
+	lead   uint   // the window: leading zeros, trailing zeros and the bits between; 0 if there is none yet
 	trail  uint
 	width  uint
 	start  int64 // the time that the first interval begins with
@@ -82,7 +82,7 @@ func (e *Encoder) Reset(t0 int64) {
 	}
 	e.pos, e.acc, e.used = 0, 0, 0
 	e.n, e.last, e.delta, e.prev = 0, t0, e.layout.start(), 0
-	e.lead, e.trail, e.width = 64, 0, 0
+	e.lead, e.trail, e.width = 0, 0, 0 // no window: it is narrower than any
 	e.start, e.first = t0, t0
 	e.top = math.MaxInt64
 	if e.layout == long {

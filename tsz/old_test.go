@@ -82,6 +82,18 @@ func TestSeries4h(t *testing.T) {
 	}
 }
 
+// TestSeries4hEnd: the marker ends in a zero bit.
+func TestSeries4hEnd(t *testing.T) {
+	head := fmt.Sprintf("%032b", 1000) + fmt.Sprintf("%014b", 60) + bitsOf(64) + "1111" + bitsOf(32)
+	for bit, want := range map[string]error{"0": nil, "1": ErrCorrupt} {
+		var d Decoder
+		d.ResetSeries4h(packText(head+bit), 0)
+		if n, first, err := d.scan(0); n != 1 || first != 1060 || !errors.Is(err, want) {
+			t.Errorf("%s behind the marker: %d points from %d, %v, want %v", bit, n, first, err, want)
+		}
+	}
+}
+
 // TestSeries4hRepair: a first interval of 4.55 hours or more comes back where anything tells of it.
 func TestSeries4hRepair(t *testing.T) {
 	const t0 = 1_500_000_000 // a multiple of 60, 16384 is none

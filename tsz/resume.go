@@ -81,7 +81,5 @@ func (e *Encoder) take(s *stream, n uint64, first int64) {
 	}
 	copy(e.buf, s.b[:e.pos])
 	e.n, e.last, e.delta, e.prev = uint32(n), int64(s.t), s.delta, s.prev
-	if s.width > 0 {
-		e.lead, e.trail, e.width = 64-s.width-s.trail, s.trail, s.width
-	}
+	e.lead, e.trail, e.width = 64-s.width-s.trail, s.trail, s.width
 }
