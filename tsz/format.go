@@ -3,6 +3,7 @@ package tsz
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Part of the format, never change: how a packed block holds its times and its values. The first byte of the
@@ -49,26 +50,24 @@ func (p *numbers) number(i uint) uint64 {
 // packer appends numbers to bytes.
 type packer struct {
 	b     []byte
+	pos   int
 	acc   uint64
 	used  uint
 	width uint
 }
 
-func (p *packer) append(v uint64) {
-	p.acc |= v << (64 - p.used - p.width)
-	for p.used += p.width; p.used >= 8; p.used -= 8 {
-		p.b = append(p.b, byte(p.acc>>56))
-		p.acc <<= 8
-	}
+// packInto returns a packer of n numbers.
+func packInto(dst []byte, n int, width uint) packer {
+	size := bytesOf(n*int(width)) + 8 // put stores whole words
+	return packer{b: slices.Grow(dst, size)[:len(dst)+size], pos: len(dst), width: width}
 }
 
-// close returns the bytes, zero bits up to the last whole one.
-func (p *packer) close() []byte {
-	if p.used > 0 {
-		p.b = append(p.b, byte(p.acc>>56))
-	}
-	return p.b
+func (p *packer) append(v uint64) {
+	p.pos, p.acc, p.used = put(p.b, p.pos, p.acc, p.used, v, p.width)
 }
+
+// close returns the bytes, with zero bits up to the last whole one.
+func (p *packer) close() []byte { return p.b[:p.pos+int(p.used+7)/8] }
 
 // fields reads a payload from its beginning. What is missing makes it bad.
 type fields struct {

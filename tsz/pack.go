@@ -52,7 +52,7 @@ func (p *times) append(dst []byte, ts []int64) []byte {
 		dst = append(dst, byte(p.width))
 		dst = appendUvarint(dst, uint64(ts[1])-uint64(ts[0]))
 		dst = appendVarint(dst, int64(p.base))
-		pack := packer{b: dst, width: p.width}
+		pack := packInto(dst, len(ts)-2, p.width)
 		for i := 2; i < len(ts); i++ {
 			pack.append(difference(ts, i) - p.base)
 		}
@@ -92,6 +92,9 @@ func (p *values) choose(vs []float64) {
 			if w.size < best.size {
 				best = w
 			}
+		}
+		if p.exceptions == 0 {
+			break // the next promised no less
 		}
 	}
 	if p.scale != best.scale {
@@ -174,7 +177,7 @@ func (p *values) append(dst []byte, vs []float64) []byte {
 	if p.mode == valuesConstant {
 		return appendWord(dst, math.Float64bits(vs[0]))
 	}
-	pack := packer{b: p.head(dst, p.ds[0]), width: p.width}
+	pack := packInto(p.head(dst, p.ds[0]), len(vs), p.width)
 	for i, d := range p.ds[:len(vs)] {
 		switch {
 		case p.mode == valuesFrame && p.exact[i]:
