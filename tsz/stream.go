@@ -243,19 +243,23 @@ func (s *stream) quick(b []byte, from uint, ts []int64, vs []float64) (n int) {
 		} else {
 			if w<<1>>63 == 0 {
 				p += 2
+				w <<= 2
 			} else {
 				right = uint(64-w>>51) & 63 // 64 is written as 0
 				trail = right - uint(w>>57&31)
 				p += 13
+				w <<= 13
 			}
 			if trail > 63 || right > 63 { // no window yet, or one that sticks out
 				break
 			}
-			o := int(p >> 3)
-			if o >= len(b)-8 {
-				break // never, but the compiler must know
+			if right < p-pos+7 { // the difference goes on behind the word
+				o := int(p >> 3)
+				if o >= len(b)-8 {
+					break // never, but the compiler must know
+				}
+				w = load(b, o)<<(p&7) | uint64(b[o+8])>>(8-p&7)
 			}
-			w = load(b, o)<<(p&7) | uint64(b[o+8])>>(8-p&7)
 			prev ^= w >> right << trail
 			p += 64 - right
 		}
