@@ -256,7 +256,7 @@ func (d *Decoder) ended(err error, ts []int64) error {
 
 // enter reads the header that d.b begins with.
 func (d *Decoder) enter() {
-	d.h, d.sum, d.err = parseHeader(d.b)
+	d.sum, d.err = d.h.parse(d.b)
 	d.left, d.open = d.h.Count, false
 	d.s.done = false
 	if d.err == nil && d.left == 0 {

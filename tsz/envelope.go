@@ -81,43 +81,42 @@ func (h *Header) put(b []byte) {
 // ParseHeader reads the header of the block that b begins with. The header is verified, what follows it is not
 // looked at, and may be missing. ErrTruncated says that b ends within the header, ErrVersion that a later release
 // wrote it, ErrCorrupt anything else.
-func ParseHeader(b []byte) (Header, error) {
-	h, _, err := parseHeader(b)
+func ParseHeader(b []byte) (h Header, err error) {
+	_, err = h.parse(b)
 	return h, err
 }
 
-// parseHeader returns the checksum of the payload as well.
-func parseHeader(b []byte) (h Header, sum uint32, err error) {
+// parse reads the header that b begins with, and returns the checksum of the payload.
+func (h *Header) parse(b []byte) (sum uint32, err error) {
 	n := min(len(b), len(magic))
 	switch {
 	case string(b[:n]) != magic[:n]:
-		return h, 0, ErrCorrupt
+		return 0, ErrCorrupt
 	case len(b) < headerSize:
-		return h, 0, ErrTruncated
+		return 0, ErrTruncated
 	case b[3] != version:
-		return h, 0, ErrVersion
+		return 0, ErrVersion
 	}
-	h = Header{
-		codec: codec(b[4]), Unit: Unit(b[5]), HasStats: b[6] == hasStats,
-		Count: binary.BigEndian.Uint32(b[8:]),
-		First: int64(binary.BigEndian.Uint64(b[16:])), Last: int64(binary.BigEndian.Uint64(b[24:])),
-	}
+	h.codec, h.Unit, h.HasStats = codec(b[4]), Unit(b[5]), b[6] == hasStats
+	h.Count = binary.BigEndian.Uint32(b[8:])
+	h.First, h.Last = int64(binary.BigEndian.Uint64(b[16:])), int64(binary.BigEndian.Uint64(b[24:]))
 	n = h.size()
 	if len(b) < n {
-		return h, 0, ErrTruncated
+		return 0, ErrTruncated
 	}
 	if crc32.Checksum(b[:n-4], castagnoli) != binary.BigEndian.Uint32(b[n-4:]) || b[6]&^hasStats|b[7] != 0 {
-		return h, 0, ErrCorrupt
+		return 0, ErrCorrupt
 	}
+	h.Min, h.Max, h.Sum = 0, 0, 0
 	if h.HasStats {
 		h.Min, h.Max, h.Sum = number(b[32:]), number(b[40:]), number(b[48:])
 	}
 	length := binary.BigEndian.Uint32(b[12:])
 	if int64(length) > maxBuffer {
-		return h, 0, ErrCorrupt // more than this machine can address
+		return 0, ErrCorrupt // more than this machine can address
 	}
 	h.Size = n + int(length)
-	return h, binary.BigEndian.Uint32(b[n-8:]), h.check(uint64(length))
+	return binary.BigEndian.Uint32(b[n-8:]), h.check(uint64(length))
 }
 
 // number reads a value.

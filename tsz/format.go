@@ -37,7 +37,7 @@ type numbers struct {
 //
 //	load(b, int(at>>3)) >> (^at & 7) & mask
 //
-// is the number, and at+width the place of the next.
+// is the number, and at+width the place of the next. Such a word holds maxWidth bits up to the number's end, or more.
 func (p *numbers) loop(i uint) (b []byte, at, width uint, mask uint64) {
 	return p.b, p.at + (i+1)*p.width - 57, p.width, 1<<(p.width&63) - 1
 }

@@ -28,7 +28,8 @@ type packed struct {
 func (p *packed) read(b []byte, h *Header) error {
 	f := fields{b: b, at: h.size()}
 	modes := f.byte()
-	*p = packed{times: modes & 15, values: modes >> 4, count: int(h.Count), t: uint64(h.First)}
+	*p = packed{}
+	p.times, p.values, p.count, p.t = modes&15, modes>>4, int(h.Count), uint64(h.First)
 	p.readTimes(&f, h)
 	p.readValues(&f)
 	if f.bad || f.at != len(b) {
@@ -96,6 +97,11 @@ func (p *packed) readTimesInto(ts []int64) {
 	t, delta := p.t, p.delta
 	switch {
 	case p.times == timesSteady:
+		for len(ts) >= 4 { // in fours, which take two thirds of the time
+			ts[0], ts[1], ts[2], ts[3] = int64(t), int64(t+delta), int64(t+2*delta), int64(t+3*delta)
+			t += 4 * delta
+			ts = ts[4:]
+		}
 		for i := range ts {
 			ts[i] = int64(t)
 			t += delta
@@ -151,14 +157,28 @@ func (p *packed) readValuesInto(vs []float64) {
 }
 
 // products and quotients read decimals from a row on, of which d is the one before, and return the last. They are
-// loops apart because a division takes as long as all the rest.
+// loops apart because a division takes as long as all the rest; two numbers are taken from a word if it has them.
 func (p *numbers) products(vs []float64, row uint, d, keep, base int64, mul float64) int64 {
 	b, at, width, mask := p.loop(row)
 	limit := len(b) - 8
-	for i := range vs {
+	for len(vs) >= 2 && width <= maxWidth/2 {
+		at += width
 		o := int(at >> 3)
 		if o > limit {
 			break // never, but the compiler must know
+		}
+		w := load(b, o) >> (^at & 7)
+		d = d&keep + (base + int64(w>>(width&63)&mask))
+		vs[0] = float64(d) * mul
+		d = d&keep + (base + int64(w&mask))
+		vs[1] = float64(d) * mul
+		at += width
+		vs = vs[2:]
+	}
+	for i := range vs {
+		o := int(at >> 3)
+		if o > limit {
+			break // never
 		}
 		d = d&keep + (base + int64(load(b, o)>>(^at&7)&mask))
 		vs[i] = float64(d) * mul
@@ -170,10 +190,24 @@ func (p *numbers) products(vs []float64, row uint, d, keep, base int64, mul floa
 func (p *numbers) quotients(vs []float64, row uint, d, keep, base int64, by float64) int64 {
 	b, at, width, mask := p.loop(row)
 	limit := len(b) - 8
-	for i := range vs {
+	for len(vs) >= 2 && width <= maxWidth/2 {
+		at += width
 		o := int(at >> 3)
 		if o > limit {
 			break // never, but the compiler must know
+		}
+		w := load(b, o) >> (^at & 7)
+		d = d&keep + (base + int64(w>>(width&63)&mask))
+		vs[0] = float64(d) / by
+		d = d&keep + (base + int64(w&mask))
+		vs[1] = float64(d) / by
+		at += width
+		vs = vs[2:]
+	}
+	for i := range vs {
+		o := int(at >> 3)
+		if o > limit {
+			break // never
 		}
 		d = d&keep + (base + int64(load(b, o)>>(^at&7)&mask))
 		vs[i] = float64(d) / by
