@@ -88,19 +88,19 @@ func ParseHeader(b []byte) (h Header, err error) {
 
 // parse reads the header that b begins with, and returns the checksum of the payload.
 func (h *Header) parse(b []byte) (sum uint32, err error) {
-	n := min(len(b), len(magic))
-	switch {
-	case string(b[:n]) != magic[:n]:
+	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
 		return 0, ErrCorrupt
-	case len(b) < headerSize:
+	}
+	if len(b) < headerSize {
 		return 0, ErrTruncated
-	case b[3] != version:
+	}
+	if b[3] != version {
 		return 0, ErrVersion
 	}
 	h.codec, h.Unit, h.HasStats = codec(b[4]), Unit(b[5]), b[6] == hasStats
 	h.Count = binary.BigEndian.Uint32(b[8:])
 	h.First, h.Last = int64(binary.BigEndian.Uint64(b[16:])), int64(binary.BigEndian.Uint64(b[24:]))
-	n = h.size()
+	n := h.size()
 	if len(b) < n {
 		return 0, ErrTruncated
 	}

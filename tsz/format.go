@@ -97,6 +97,10 @@ func (f *fields) uvarint() uint64 {
 	if f.bad {
 		return 0
 	}
+	if f.at < len(f.b) && f.b[f.at] < 0x80 {
+		f.at++
+		return uint64(f.b[f.at-1])
+	}
 	v, n := binary.Uvarint(f.b[f.at:])
 	f.bad = n <= 0
 	f.at += max(n, 0)
@@ -116,19 +120,18 @@ func (f *fields) word() uint64 {
 	return load(f.b, f.at-8)
 }
 
-// numbers reads n numbers of a width, and that no bit behind them is set.
-func (f *fields) numbers(n int, width uint) numbers {
-	p := numbers{b: f.b, at: uint(f.at) * 8, width: width}
+// numbers makes p the next n numbers, of a width, and sees that no bit behind them is set.
+func (f *fields) numbers(p *numbers, n int, width uint) {
+	p.b, p.at, p.width = f.b, uint(f.at)*8, width
 	if width > maxWidth {
 		f.bad = true
-		return p
+		return
 	}
 	bits := uint(n) * width
 	f.skip(int(bits+7) / 8)
 	if !f.bad && bits&7 != 0 && f.b[f.at-1]<<(bits&7) != 0 {
 		f.bad = true
 	}
-	return p
 }
 
 // exceptions reads the values that are no decimals: positions that rise, below count.

@@ -50,7 +50,7 @@ func (p *packed) readTimes(f *fields, h *Header) {
 		width := uint(f.byte())
 		p.delta = f.uvarint()
 		p.dod = uint64(f.varint())
-		p.dods = f.numbers(int(n)-1, width)
+		f.numbers(&p.dods, int(n)-1, width)
 	case p.times == timesRaw:
 		p.dods = numbers{b: f.b, at: uint(f.at) * 8}
 		f.skip(8 * int(n))
@@ -65,7 +65,8 @@ func (p *packed) readValues(f *fields) {
 		return
 	}
 	n := p.count
-	scale, ok := decimalOf(f.byte())
+	var ok bool
+	p.scale, ok = decimalOf(f.byte())
 	width := uint(f.byte())
 	switch p.values {
 	case valuesFrame:
@@ -81,8 +82,7 @@ func (p *packed) readValues(f *fields) {
 		f.bad = true
 		return
 	}
-	p.scale = scale
-	p.ints = f.numbers(n, width)
+	f.numbers(&p.ints, n, width)
 	p.exceptions = f.exceptions(exceptions, p.count)
 }
 
