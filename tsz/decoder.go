@@ -103,7 +103,7 @@ func (d *Decoder) At() (t int64, v float64) { return d.ts[d.i&(batch-1)], d.vs[d
 
 // Err returns nil as long as points are read, and after the last one if the series ended as it should.
 // ErrTruncated says that bytes are missing, ErrCorrupt that they contradict themselves, ErrVersion that a later
-// release wrote them. Points before an error were read in good order.
+// release wrote them, ErrRange that there is no such unit. Points before an error were read in good order.
 func (d *Decoder) Err() error {
 	if d.i < d.n {
 		return nil

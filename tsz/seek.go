@@ -42,5 +42,7 @@ func (d *Decoder) pass(t int64) {
 		}
 	}
 	d.p.seek(t)
-	d.left = uint32(d.p.count - d.p.row)
+	if d.left = uint32(d.p.count - d.p.row); d.left == 0 {
+		d.err = ErrCorrupt // the header states a point that is not before t
+	}
 }

@@ -28,13 +28,14 @@ func (e *Encoder) snapshot() Snapshot {
 		n: e.n, first: e.first, last: e.last, unit: e.unit, layout: e.layout,
 	}
 	if e.finished() {
-		s.open(e.Size())
+		bits, _ := e.Size()
+		s.open(bits)
 	}
 	return s
 }
 
 // open undoes the end marker of a finished stream: what it has behind its points is taken out of it.
-func (s *Snapshot) open(bits int64, _ int) {
+func (s *Snapshot) open(bits int64) {
 	whole := int(bits / 8)
 	s.used = uint(bits % 8)
 	s.acc = 0
