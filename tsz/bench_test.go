@@ -118,7 +118,7 @@ func drainBits(stream []byte) (n int) {
 	return n
 }
 
-// BenchmarkDecodeAll reads a series of 240 points at once. The contestant is the reader of BenchmarkNext.
+// BenchmarkDecodeAll reads a series of 240 points at once; the bitwise reader knows only one by one.
 func BenchmarkDecodeAll(b *testing.B) {
 	for _, g := range generators {
 		ts, vs := g.points(240)
@@ -148,6 +148,14 @@ func BenchmarkDecodeAll(b *testing.B) {
 				}
 			})
 		}
+		b.Run("reader=bitwise/series="+g.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if n := drainBits(stream); n != len(ts) {
+					b.Fatal(n)
+				}
+			}
+		})
 	}
 }
 

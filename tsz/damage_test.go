@@ -119,7 +119,7 @@ func TestFlipped(t *testing.T) {
 	}
 }
 
-// TestContradiction: headers that do not fit their payloads, with all checksums right.
+// TestContradiction is B27 and B43 of the reports: headers that do not fit their payloads, with all checksums right.
 func TestContradiction(t *testing.T) {
 	s := corpus()[0].cut(100)
 	for _, b := range [][]byte{encoderOf(t, s.unit, s.t0, s.ts, s.vs).AppendBlock(nil), mustSeal(t, s)} {

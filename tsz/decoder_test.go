@@ -73,6 +73,7 @@ func TestDecodeAllInPieces(t *testing.T) {
 	}
 }
 
+// TestSeekTo is B42 of the reports: to the last point and past it, and on from there.
 func TestSeekTo(t *testing.T) {
 	for _, s := range corpus() {
 		if len(s.ts) == 0 {

@@ -100,7 +100,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestExactLength: no spare byte at the end, whatever the number of bits.
+// TestExactLength is B15 of the reports (see TestRegressions): no spare byte at the end, whatever the number of bits.
 func TestExactLength(t *testing.T) {
 	seen := make(map[int64]bool)
 	for _, s := range corpus() {
@@ -120,7 +120,7 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// TestSnapshotStays: what a snapshot holds never changes, whatever the encoder does next.
+// TestSnapshotStays is B09 and B12 of the reports: what a snapshot holds never changes, whatever the encoder does next.
 func TestSnapshotStays(t *testing.T) {
 	for _, s := range corpus() {
 		if len(s.ts) > 400 {
@@ -157,7 +157,7 @@ func TestSnapshotStays(t *testing.T) {
 	}
 }
 
-// TestSnapshotRace is for the race detector: snapshots are read while the encoder goes on.
+// TestSnapshotRace is B10 and B11 of the reports, for the race detector: snapshots are read while the encoder goes on.
 func TestSnapshotRace(t *testing.T) {
 	s := corpus()[2]
 	e := NewEncoder(s.unit, s.t0, nil)

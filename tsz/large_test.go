@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLarge: no counter ends at 16 bits, and none long before memory does.
+// TestLarge is B41 of the reports: no counter ends at 16 bits, and none long before memory does.
 func TestLarge(t *testing.T) {
 	for _, n := range []int{65_535, 65_536, 65_537, 5_000_000} {
 		if testing.Short() && n > 100_000 {

@@ -5,7 +5,10 @@ import (
 	"testing"
 )
 
-// TestRegressions are series that codecs of this family have lost, by the reports.
+// TestRegressions are series that codecs of this family have lost, by the reports. Reports that are not of a series have
+// tests of their own: B05 TestBuckets, B09 and B12 TestSnapshotStays, B10 and B11 TestSnapshotRace, B15
+// TestExactLength, B25 TestWindowTooWide, B27 and B43 TestContradiction and TestHostilePacked, B41 TestLarge, B42
+// TestSeekTo.
 func TestRegressions(t *testing.T) {
 	every := func(step int64, vs ...float64) series {
 		s := series{unit: Seconds32, t0: 1_600_000_000}

@@ -253,7 +253,7 @@ func TestExceptionsSmall(t *testing.T) {
 	}
 }
 
-// TestHostilePacked: payloads that no Seal makes, with all checksums right.
+// TestHostilePacked is B27 and B43 of the reports: payloads that no Seal makes, with all checksums right.
 func TestHostilePacked(t *testing.T) {
 	h := Header{Unit: Seconds, Count: 4, First: 0, Last: 30, codec: codecPacked}
 	frame := func(rest ...byte) []byte { return append([]byte{valuesFrame << 4}, rest...) }
