@@ -8,9 +8,8 @@
 //   - fstree: the storage for large objects. One file each, the payload from offset 0.
 //   - metabase: the index. What an object is, whether it may be read, removed or must be kept.
 //   - metabase/neofs: the rules of NeoFS for it, as pure functions.
+//   - tsz: time series in a few bits a point.
 //   - blobstor/storagetest: the laws of the contract as a test suite, for these storages and for yours.
-//
-// To come: tsz, a codec for time series.
 //
 // Storages import blobstor and never each other; only the program knows which of them it uses. A storage of your
 // own is a route like any other: examples/plugin has one.

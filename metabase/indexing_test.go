@@ -35,7 +35,7 @@ func TestEntries(t *testing.T) {
 				b.now.add(slices.Clone(keys))
 			}
 			for _, k := range keys {
-				all[k] = all[k]
+				all[k] = false
 			}
 		}
 		must(t, w.doOne(ctx, 0, func(t *txn) error {

@@ -15,13 +15,14 @@ import (
 func TestReadme(t *testing.T) {
 	text := readFile(t, "README.md")
 	blocks := goBlocks(text)
-	if len(blocks) != 3 {
-		t.Fatalf("README.md has %d blocks of Go, want a program and two tests", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("README.md has %d blocks of Go, want a program and three tests", len(blocks))
 	}
 	dir := t.TempDir()
 	writeFile(t, dir, "main.go", blocks[0])
 	writeFile(t, dir, "main_test.go", blocks[1])
 	writeFile(t, dir, "index_test.go", blocks[2])
+	writeFile(t, dir, "series_test.go", blocks[3])
 	writeFile(t, dir, "go.mod", userModule(t))
 	writeFile(t, dir, "go.sum", readFile(t, "go.sum"))
 
@@ -30,7 +31,7 @@ func TestReadme(t *testing.T) {
 		t.Errorf("the program printed %q, want %q", got, want)
 	}
 	goCommand(t, dir, "test", ".")
-	wantAllImported(t, blocks[0]+blocks[1]+blocks[2])
+	wantAllImported(t, strings.Join(blocks, ""))
 }
 
 // wantAllImported checks that the code uses every package that users can import. The root is only documentation.
