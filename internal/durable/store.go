@@ -194,11 +194,12 @@ func (s *Store) SetShape(shape [4]uint32) error {
 	return nil
 }
 
-// Close releases the lock and the directory.
+// Close releases the lock and the directory. To close the file of the lock would not be enough: a child process that is
+// being started has all files of this one until it executes its program.
 func (s *Store) Close() error {
 	err := s.Dir.Close()
 	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+		err = errors.Join(err, s.lock.Unlock(), s.lock.Close())
 	}
 	return err
 }

@@ -55,6 +55,18 @@ func TestStoreCreateAndReopen(t *testing.T) {
 	}
 }
 
+// TestStoreClosedDuringFork: another goroutine starts a child process, which for a moment has the file of the lock too.
+func TestStoreClosedDuringFork(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	s := openStore(t, path, StoreOptions{Descriptor: want("x"), Create: true})
+	inherited, err := s.lock.Dup()
+	check(t, err)
+	defer inherited.Close()
+	refused(t, path, StoreOptions{Descriptor: want("x")}, blobstor.ErrInUse)
+	check(t, s.Close())
+	openStore(t, path, StoreOptions{Descriptor: want("x")})
+}
+
 func TestStoreSetShape(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	o := StoreOptions{Descriptor: want("x"), Create: true, Defaults: [4]uint32{7}}

@@ -25,7 +25,7 @@ type lane struct {
 }
 
 // livesPerStack is after how many lives a lane begins with a fresh stack, because all that was ever put is verified.
-const livesPerStack = 25
+const livesPerStack = 16
 
 func newLane(t *testing.T, dir string, seed uint64) *lane {
 	return &lane{t: t, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), ledger: NewLedger()}
@@ -33,6 +33,17 @@ func newLane(t *testing.T, dir string, seed uint64) *lane {
 
 // deadline bounds everything a child does: one that hangs fails the test.
 const deadline = 60 * time.Second
+
+// fastDir returns a directory for what needs no disk: the page cache outlives a process on any file system.
+func fastDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "torture-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
 
 // lead starts a driver and follows its journal until it ends. At each line it calls seen, which may kill it.
 func (l *lane) lead(life Life, seen func(line string, kill func())) {
