@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +23,9 @@ type lane struct {
 	ledger *Ledger
 	next   Object
 	lives  int
+
+	life    Life     // the last one
+	journal []string // its
 }
 
 // livesPerStack is after how many lives a lane begins with a fresh stack, because all that was ever put is verified.
@@ -51,6 +55,7 @@ func (l *lane) lead(life Life, seen func(line string, kill func())) {
 	life.Dir, life.Seed, life.First = filepath.Join(l.dir, "stack"), l.rng.Uint64(), l.next
 	l.next += 1 << 20
 	l.lives++
+	l.life, l.journal = life, nil
 	cmd := child("driver")
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
@@ -87,6 +92,7 @@ func (l *lane) follow(journal io.Reader, seen func(line string)) {
 			return
 		}
 		line = line[:len(line)-1]
+		l.journal = append(l.journal, line)
 		if err := l.ledger.Note(line); err != nil {
 			l.t.Error(err)
 		}
@@ -98,18 +104,18 @@ func (l *lane) follow(journal io.Reader, seen func(line string)) {
 func (l *lane) verify() {
 	l.t.Helper()
 	s, err := Open(filepath.Join(l.dir, "stack"), Options{Create: true})
-	if err != nil {
-		l.t.Fatalf("open after life %d: %v", l.lives, err)
+	if err == nil {
+		err = l.ledger.Verify(ctx, s)
+		if err == nil && l.rng.IntN(4) == 0 {
+			err = l.ledger.VerifyRebuilt(ctx, s)
+		}
+		err = errors.Join(err, s.Close())
 	}
-	if err := l.ledger.Verify(ctx, s); err != nil {
+	if err != nil {
+		l.life.Old = nil
+		l.t.Logf("the last life was %+v, %+v and ended with\n%s", l.life, l.life.Cut, strings.Join(l.journal[max(0, len(l.journal)-40):], "\n"))
 		l.t.Fatalf("after life %d: %v", l.lives, err)
 	}
-	if l.rng.IntN(4) == 0 {
-		if err := l.ledger.VerifyRebuilt(ctx, s); err != nil {
-			l.t.Fatalf("after life %d: %v", l.lives, err)
-		}
-	}
-	must(l.t, s.Close())
 }
 
 // old returns some objects that are there, for the next life to work on.

@@ -33,10 +33,14 @@ func report(t *testing.T, row string, what func() string) {
 		}
 		line := fmt.Sprintf("| %s | %s | %s | %d s |", row, what(), verdict, int(time.Since(begin).Seconds()+0.5))
 		t.Log(line)
-		results.mu.Lock()
-		results.rows = append(results.rows, line)
-		results.mu.Unlock()
+		results.add(line)
 	})
+}
+
+func (r *table) add(row string) {
+	r.mu.Lock()
+	r.rows = append(r.rows, row)
+	r.mu.Unlock()
 }
 
 const (
