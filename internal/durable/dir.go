@@ -157,7 +157,7 @@ func (d *Dir) RemoveAll(name string) error {
 	case errors.Is(subErr, syscall.ENOTDIR):
 		return err // Remove knew why it stays.
 	case subErr != nil:
-		return subErr
+		return errors.Join(err, subErr) // It may be missing, and err not be about that.
 	}
 	names, err := sub.Names()
 	for _, n := range names {

@@ -29,7 +29,9 @@ const (
 	gone                // not even that
 )
 
-func (f fate) String() string { return [...]string{"unheard of", "under way", "there", "loose", "gone"}[f] }
+func (f fate) String() string {
+	return [...]string{"unheard of", "under way", "there", "loose", "gone"}[f]
+}
 
 // Ledger is what a journal says of all objects: what must and what may be there.
 type Ledger struct {

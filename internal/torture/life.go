@@ -80,7 +80,7 @@ type driver struct {
 	mu      sync.Mutex // guards all below
 	journal io.Writer
 	acked   int
-	failed  bool           // the power has
+	failed  bool // the power has
 	puts    int
 	live    map[Object]int // objects that are there, each with the number of the put that brought it
 }

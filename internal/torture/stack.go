@@ -30,6 +30,7 @@ type Options struct {
 	ReadOnly bool
 	Ballast  int64 // of the metabase, none if zero
 	MaxOpen  int   // of blobovnicza
+	Flat     bool  // fstree has no directories, if it is new
 }
 
 // fileSize makes a blobovnicza full after some ten blobs: files are sealed, indexed and compacted all the time.
@@ -56,7 +57,11 @@ func (s *Stack) openBlobs(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Large, err = fstree.Open(filepath.Join(s.dir, "large"), &fstree.Options{Create: o.Create, ReadOnly: o.ReadOnly})
+	large := &fstree.Options{Create: o.Create, ReadOnly: o.ReadOnly}
+	if o.Flat {
+		large.Depth = -1
+	}
+	s.Large, err = fstree.Open(filepath.Join(s.dir, "large"), large)
 	if err != nil {
 		return errors.Join(err, s.Small.Close())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/granary-store/granary/blobovnicza"
 	"github.com/granary-store/granary/blobstor"
@@ -161,7 +162,7 @@ func (v *verifier) listing(ctx context.Context) {
 			v.add("listing: object %d, %v, %d bytes; came before %v", n, f, info.Size, seen[n])
 		}
 		seen[n] = true
-		if info.Size <= smallMax {
+		if strings.HasPrefix(string(info.Location), "small/") {
 			v.small++
 		}
 	}
@@ -242,8 +243,8 @@ func smallFaults(r *blobovnicza.Report) (err error) {
 		return nil
 	}
 	for i := range r.Files {
-		if !r.Files[i].OK() {
-			err = errors.Join(err, fmt.Errorf("%+v", r.Files[i]))
+		if f := &r.Files[i]; !f.OK() {
+			err = errors.Join(err, f.Err, fmt.Errorf("%+v", *f))
 		}
 	}
 	for leaf, e := range r.Leaf {
