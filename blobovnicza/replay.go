@@ -177,7 +177,9 @@ func (f *file) verify(rec *scanned) (err error) {
 }
 
 // notWhole reports whether err says what is there, and not that nobody could look.
-func notWhole(err error) bool { return errors.Is(err, blobstor.ErrCorrupt) || errors.Is(err, errNoRecord) }
+func notWhole(err error) bool {
+	return errors.Is(err, blobstor.ErrCorrupt) || errors.Is(err, errNoRecord)
+}
 
 // void writes a void over a hole, not yet synced. It proves nothing of what lies before it.
 func (l *leaf) void(f *found, hole span) error {

@@ -54,7 +54,9 @@ func failedRead(t *testing.T, dir string, fault crashtest.Fault) bool {
 		if _, err = s.Get(ctx, addrOf(unreadableBlobs+1), "", nil); bad(err, blobstor.ErrNotFound) {
 			t.Errorf("%+v: get of what was never put: %v", fault, err)
 		}
-		check(t, s.Close())
+		if err = s.Close(); bad(err, nil) {
+			t.Errorf("%+v: close: %v", fault, err)
+		}
 	}
 	hits := faults.Hits()
 	s = mustOpen(t, dir, Options{Compact: CompactOptions{Off: true}})
@@ -66,4 +68,39 @@ func failedRead(t *testing.T, dir string, fault crashtest.Fault) bool {
 	}
 	check(t, s.Close())
 	return hits > 0
+}
+
+// TestUnreadableIsNotReplaced: where nobody can tell what a record would replace none is written, or the replaced one
+// would never be counted as dead.
+func TestUnreadableIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	all := smallStore(t, dir, 30)
+	faults := &crashtest.Faults{}
+	s, err := open(dir, &Options{Compact: CompactOptions{Off: true}}, faults)
+	check(t, err)
+	defer s.Close()
+	faults.Add(crashtest.Fault{Op: durable.OpRead, Forever: true, Err: syscall.EIO}) // or an index would be made again from the data
+	refused := 0
+	for n := range all {
+		if err := s.Delete(ctx, addrOf(n), ""); errors.Is(err, syscall.EIO) {
+			refused++
+		} else if err != nil && !all[n].deleted {
+			t.Errorf("delete %d: %v", n, err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no delete had to read an index")
+	}
+	faults.Clear()
+	r, err := s.Check(ctx)
+	check(t, err)
+	if !r.OK() {
+		t.Errorf("check: %+v", r.Files)
+	}
+	for n := range all {
+		if err := s.Delete(ctx, addrOf(n), ""); err != nil && !errors.Is(err, blobstor.ErrNotFound) {
+			t.Errorf("delete %d: %v", n, err)
+		}
+		expect(t, s, n, nil)
+	}
 }

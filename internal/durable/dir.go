@@ -154,10 +154,10 @@ func (d *Dir) RemoveAll(name string) error {
 	}
 	sub, subErr := d.Sub(name)
 	switch {
-	case errors.Is(subErr, syscall.ENOTDIR):
+	case errors.Is(subErr, syscall.ENOTDIR), errors.Is(subErr, fs.ErrNotExist):
 		return err // Remove knew why it stays.
 	case subErr != nil:
-		return errors.Join(err, subErr) // It may be missing, and err not be about that.
+		return subErr
 	}
 	names, err := sub.Names()
 	for _, n := range names {

@@ -22,6 +22,9 @@ func openHandle(path string) (handle, error) {
 	return handle{fd}, err
 }
 
+// do runs a call on the directory's descriptor, again if a signal interrupts it.
+func (h handle) do(call func(fd int) error) error { return noEINTR(func() error { return call(h.fd) }) }
+
 func (h handle) sub(name string) (handle, error) {
 	fd, err := openat(h.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return handle{fd}, err

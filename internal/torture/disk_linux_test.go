@@ -16,6 +16,8 @@ type disk struct {
 	t       *testing.T
 	fs      string
 	options string
+	flags   uintptr // of the mount
+	loop    string  // device
 	image   string
 	mount   string
 }
@@ -56,7 +58,8 @@ func (d *disk) attach() error {
 	if err != nil {
 		return err
 	}
-	err = unix.Mount(loop.Name(), d.mount, d.fs, 0, d.options)
+	d.loop = loop.Name()
+	err = unix.Mount(d.loop, d.mount, d.fs, d.flags, d.options)
 	return errors.Join(err, loop.Close())
 }
 

@@ -182,10 +182,22 @@ func TestSystemCallFails(t *testing.T) {
 			all := plans(counts, c.first)
 			rand.New(rand.NewPCG(s, 5)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			all = all[:min(len(all), amount(25, 1<<30, 1<<30))]
+			all = chosen(t, all)
 			t.Logf("calls: %v; %d faults", counts, len(all))
 			tryAll(t, c, all)
 		})
 	}
+}
+
+// chosen returns the fault of the environment, to repeat a failure, ten times, or else all of them.
+func chosen(t *testing.T, all []fault) []fault {
+	one := os.Getenv("GRANARY_TORTURE_FAULT")
+	if one == "" {
+		return all
+	}
+	var f fault
+	must(t, json.Unmarshal([]byte(one), &f))
+	return slices.Repeat([]fault{f}, 10)
 }
 
 // tryAll divides faults between two children.
@@ -205,7 +217,8 @@ func tryAll(t *testing.T, c scene, all []fault) {
 					hit.Add(1)
 				}
 				for _, s := range found {
-					t.Errorf("%+v: %s", all[k], s)
+					again, _ := json.Marshal(all[k])
+					t.Errorf("%+v: %s\nagain with GRANARY_TORTURE_FAULT='%s'", all[k], s, again)
 				}
 			}
 		})

@@ -2,7 +2,7 @@ package torture
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/granary-store/granary/blobstor"
@@ -22,12 +22,16 @@ func (n Object) Bare() bool { return n%4 == 3 }
 // gone.
 func (n Object) once() bool { return n%2 == 0 }
 
+const numberSize = 8
+
 // Address returns the object's address; its last bytes are the number.
 func (n Object) Address() blobstor.Address {
 	var a blobstor.Address
 	a.Container = n.container()
-	a.Object = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("torture"), uint64(n)))
-	binary.BigEndian.PutUint64(a.Object[24:], uint64(n))
+	a.Object = sha256.Sum256(fmt.Append([]byte("torture "), int64(n)))
+	for i := range numberSize {
+		a.Object[len(a.Object)-1-i] = byte(n >> (8 * i))
+	}
 	return a
 }
 
@@ -45,7 +49,10 @@ func container(c byte) blobstor.ID { return blobstor.ID{c + 1} }
 
 // objectAt returns the object of an address, if it has one.
 func objectAt(a blobstor.Address) (Object, bool) {
-	n := Object(binary.BigEndian.Uint64(a.Object[24:]))
+	var n Object
+	for _, b := range a.Object[len(a.Object)-numberSize:] {
+		n = n<<8 | Object(b)
+	}
 	return n, n >= 0 && n.Address() == a
 }
 

@@ -32,6 +32,7 @@ type order struct {
 	Errno  syscall.Errno // what calls may fail with
 	Smooth bool          // nothing may fail: what goes wrong is to be borne
 	Moves  bool          // blobs move to a deeper tree, and that is all
+	Files  uint64        // so many may be open at a time; 0 for as many as ever
 }
 
 func init() { children["trial"] = trialMain }
@@ -39,17 +40,15 @@ func init() { children["trial"] = trialMain }
 // trialMain takes an order, does the trial, says so, waits until nothing goes wrong any more, verifies, and says what it
 // found.
 func trialMain() error {
-	if r, w, err := os.Pipe(); err == nil { // The first one brings the runtime's own files.
-		r.Close()
-		w.Close()
-	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	for in.Scan() {
 		t := &trial{Ledger: NewLedger()}
 		if err := json.Unmarshal(in.Bytes(), &t.order); err != nil {
 			return err
 		}
-		t.run()
+		if err := t.limited(t.run); err != nil {
+			return err
+		}
 		if err := out.Encode("tried"); err != nil {
 			return err
 		}
@@ -60,6 +59,20 @@ func trialMain() error {
 		}
 	}
 	return in.Err()
+}
+
+// limited calls run while few files may be open, if that was ordered.
+func (t *trial) limited(run func()) error {
+	var before syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before)
+	if err == nil && t.order.Files > 0 {
+		err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: t.order.Files, Max: before.Max})
+	}
+	if err != nil {
+		return err
+	}
+	run()
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)
 }
 
 func (t *trial) wrong(format string, args ...any) {
@@ -74,6 +87,9 @@ func (t *trial) judge(what string, err error) {
 	if t.order.Smooth {
 		t.wrong("%s: %v; but nothing had failed for good", what, err)
 		return
+	}
+	if t.order.Files > 0 && blobstor.IsFault(err) {
+		t.wrong("%s: %v: counts as a fault", what, err)
 	}
 	causes := []error{t.order.Errno, blobstor.ErrFailed, blobstor.ErrReadOnly, blobstor.ErrUncertain}
 	if t.order.Errno == syscall.ENOSPC || t.order.Errno == syscall.EDQUOT {
@@ -90,6 +106,10 @@ func (t *trial) judge(what string, err error) {
 
 // run does all there is to do, then closes the stack and looks for what it has left behind.
 func (t *trial) run() {
+	if r, w, err := os.Pipe(); err == nil { // The first one brings files of the runtime's own.
+		r.Close()
+		w.Close()
+	}
 	files, routines := openFiles(), runtime.NumGoroutine()
 	for n := range Object(t.order.Old) {
 		t.fates[n] = there
