@@ -42,6 +42,7 @@ func cutLane(t *testing.T, fs string, seed uint64, left, acked *atomic.Int64) {
 			good = true
 		})
 		if !good {
+			left.Store(0) // One failure is enough, and to look into it takes longer than this test.
 			return
 		}
 	}
