@@ -155,6 +155,7 @@ func TestUnprivileged(t *testing.T) {
 
 // nobodyMain works in the directory where it is run.
 func nobodyMain() error {
+	warmUp()
 	dir, err := os.Getwd()
 	if err != nil {
 		return err

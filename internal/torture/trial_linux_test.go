@@ -40,6 +40,7 @@ func init() { children["trial"] = trialMain }
 // trialMain takes an order, does the trial, says so, waits until nothing goes wrong any more, verifies, and says what it
 // found.
 func trialMain() error {
+	warmUp()
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	for in.Scan() {
 		t := &trial{Ledger: NewLedger()}
@@ -59,6 +60,14 @@ func trialMain() error {
 		}
 	}
 	return in.Err()
+}
+
+// warmUp has the runtime open what it keeps open for itself, without which it cannot live.
+func warmUp() {
+	if r, w, err := os.Pipe(); err == nil {
+		r.Close()
+		w.Close()
+	}
 }
 
 // limited calls run while few files may be open, if that was ordered.
@@ -106,10 +115,6 @@ func (t *trial) judge(what string, err error) {
 
 // run does all there is to do, then closes the stack and looks for what it has left behind.
 func (t *trial) run() {
-	if r, w, err := os.Pipe(); err == nil { // The first one brings files of the runtime's own.
-		r.Close()
-		w.Close()
-	}
 	files, routines := openFiles(), runtime.NumGoroutine()
 	for n := range Object(t.order.Old) {
 		t.fates[n] = there
