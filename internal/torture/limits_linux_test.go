@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,44 +18,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runTrial has a child of its own do one trial, and reports what it finds.
-func runTrial(t *testing.T, o order) {
-	t.Helper()
+// runTrial has a child of its own do one trial, and returns what it finds.
+func runTrial(o order) (found []string, err error) {
 	told, err := json.Marshal(o)
-	must(t, err)
+	if err != nil {
+		return nil, err
+	}
 	cmd := child("trial")
 	cmd.Stdin = bytes.NewReader(append(append(told, '\n'), "verify\n"...))
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
-	late := time.AfterFunc(deadline, func() { cmd.Process.Signal(unix.SIGQUIT) })
+	late := time.AfterFunc(patience, func() { cmd.Process.Signal(unix.SIGQUIT) })
 	defer late.Stop()
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%+v: the child hangs or has died: %v\n%s", o, err, complaint.String())
+		return nil, fmt.Errorf("the child hangs or has died: %w\n%s", err, complaint.String())
 	}
 	said := json.NewDecoder(bytes.NewReader(out))
 	var tried string
-	var found []string
-	must(t, said.Decode(&tried))
-	must(t, said.Decode(&found))
-	for _, s := range found {
-		t.Errorf("%+v: %s", o, s)
-	}
+	return found, errors.Join(said.Decode(&tried), said.Decode(&found))
 }
 
+// patience is for trials in which each call may wait a second for a file that another closes.
+const patience = 5 * time.Minute
+
 // TestFewFiles does all there is to do while a process may have few files open: what cannot be done says so, and speaks
-// against nothing.
+// against nothing. The trials spend their time waiting, so they run at once.
 func TestFewFiles(t *testing.T) {
 	step := uint64(1)
 	if currentTier() == plain {
 		step = 14
 	}
-	done := 0
-	report(t, "T15", func() string { return fmt.Sprintf("%d limits of open files", done) })
+	var done atomic.Int64
+	report(t, "T15", func() string { return fmt.Sprintf("%d limits of open files", done.Load()) })
+	var all sync.WaitGroup
 	for n := uint64(8); n <= 64; n += step {
-		runTrial(t, order{Dir: filepath.Join(fastDir(t), "stack"), Errno: unix.EMFILE, Files: n})
-		done++
+		o := order{Dir: filepath.Join(fastDir(t), "stack"), Errno: unix.EMFILE, Files: n}
+		all.Go(func() {
+			found, err := runTrial(o)
+			if err != nil {
+				t.Errorf("%+v: %v", o, err)
+			}
+			for _, s := range found {
+				t.Errorf("%+v: %s", o, s)
+			}
+			done.Add(1)
+		})
 	}
+	all.Wait()
 }
 
 // TestTurnsReadOnly has a file system find an error in itself and become read-only under the stack.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,9 +60,13 @@ func (m *mutant) survives(t *testing.T, root, program string) bool {
 	if err == nil {
 		return true
 	}
-	t.Logf("%s says %v\n%s", m.test.run, err, out[max(0, len(out)-1500):])
+	said := tableRow.ReplaceAll(out[max(0, len(out)-1500):], nil)
+	t.Logf("%s says %v\n%s", m.test.run, err, said)
 	return false
 }
+
+// tableRow is one that is not of this run.
+var tableRow = regexp.MustCompile(`(?m)^.*: \| T\d+ \|.*\n`)
 
 // buildMutants compiles the tests of all packages that a bug is looked for with, and returns the programs.
 func buildMutants(t *testing.T, root string) map[string]string {
