@@ -51,7 +51,9 @@ func (l *leaf) replay(dir *durable.Dir) error {
 		if err := newest.inspect(); err != nil {
 			return err
 		}
-		list, complete = newest.newestManifest()
+		if list, complete, err = newest.newestManifest(); err != nil {
+			return err
+		}
 	}
 	if complete {
 		err = l.replayListed(dir, all, list)
@@ -171,23 +173,29 @@ func (f *found) scanFrom(from int64, commit uint64) (err error) {
 	return err
 }
 
-// newestManifest returns what the newest valid manifest of the file lists, and notes where it is.
-func (f *found) newestManifest() (list []listed, ok bool) {
+// newestManifest returns what the newest valid manifest of the file lists, and notes where it is. One that cannot be read
+// is an error: an older one would bring back what is gone.
+func (f *found) newestManifest() (list []listed, ok bool, err error) {
+	var places []int64
 	for _, rec := range slices.Backward(f.scan.records) {
-		if rec.kind != kindManifest {
-			continue
-		}
-		if list, err := f.readManifest(rec.off); err == nil {
-			f.manifest.Store(rec.off)
-			return list, true
+		if rec.kind == kindManifest {
+			places = append(places, rec.off)
 		}
 	}
-	if f.table == nil {
-		return nil, false
+	if f.table != nil {
+		places = append(places, f.table.manifest)
 	}
-	f.manifest.Store(f.table.manifest)
-	list, err := f.readManifest(f.table.manifest)
-	return list, err == nil
+	for _, off := range places {
+		list, err := f.readManifest(off)
+		if err == nil {
+			f.manifest.Store(off)
+			return list, true, nil
+		}
+		if !notWhole(err) {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
 }
 
 // replayListed opens a leaf by the manifest of its newest file. Of a full file the index file is enough, and what the
@@ -323,7 +331,11 @@ func (l *leaf) replayAll(all []*found) error {
 		if err := f.scanFrom(0, 0); err != nil {
 			return err
 		}
-		if older, ok := f.newestManifest(); ok {
+		older, ok, err := f.newestManifest()
+		if err != nil {
+			return err
+		}
+		if ok {
 			list = older
 		}
 	}

@@ -110,9 +110,16 @@ func (l *leaf) prepare(ctx context.Context, o *op) (done bool, err error) {
 		return true, err
 	case o.hdr.kind == kindPut && err == nil:
 		return true, l.settled(ctx)
+	case err != nil && o.found.newest.file == 0 && !isAnswer(err):
+		return true, err // What the record would replace could not be counted as dead.
 	}
-	// Any other answer, damage and failing reads included, means that a record is to be written.
+	// Any other answer, damage included, means that a record is to be written.
 	return false, nil
+}
+
+// isAnswer reports whether a look-up that ended with err has looked everywhere.
+func isAnswer(err error) bool {
+	return errors.Is(err, blobstor.ErrNotFound) || errors.Is(err, blobstor.ErrCorrupt)
 }
 
 // settled makes sure that no failed commit waits for its revocation, before a put that has nothing to write is

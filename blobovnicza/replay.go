@@ -3,6 +3,7 @@ package blobovnicza
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -65,9 +66,12 @@ func (s *scan) keep(records []scanned) {
 func (l *leaf) settleActive(f *found) error {
 	s := f.scan
 	proven, _ := slices.BinarySearchFunc(s.records, s.proven, func(rec scanned, off int64) int { return cmp.Compare(rec.off, off) })
-	torn := func(rec scanned) bool { return !f.verify(&rec) }
-	if last := s.records[proven:]; slices.ContainsFunc(last, torn) {
-		s.keep(append(slices.Clone(s.records[:proven]), slices.DeleteFunc(slices.Clone(last), torn)...))
+	last, err := f.whole(s.records[proven:])
+	if err != nil {
+		return err
+	}
+	if proven+len(last) < len(s.records) {
+		s.keep(append(slices.Clone(s.records[:proven]), last...))
 	}
 	if s.end == 0 { // not even the manifest that it was named with: nothing here can be told
 		s.end = f.size
@@ -143,17 +147,38 @@ func isZero(s *scanner, off int64) (bool, error) {
 	return true, nil
 }
 
-// verify reports whether the payload of a record is whole.
-func (f *file) verify(rec *scanned) bool {
-	if rec.kind == kindManifest {
-		_, err := f.readManifest(rec.off)
-		return err == nil
+// whole returns those of the records whose payloads are whole. One that cannot be read is an error: it is not to be
+// taken for torn, and cut off.
+func (f *file) whole(records []scanned) (whole []scanned, err error) {
+	for i := range records {
+		err := f.verify(&records[i])
+		if err != nil && !notWhole(err) {
+			return nil, err
+		}
+		if err == nil {
+			whole = append(whole, records[i])
+		}
 	}
-	if rec.kind == kindVoid {
-		return true
+	return whole, nil
+}
+
+// verify reads the payload of a record.
+func (f *file) verify(rec *scanned) (err error) {
+	switch rec.kind {
+	case kindVoid:
+		return nil
+	case kindManifest:
+		_, err = f.readManifest(rec.off)
+	default:
+		r := reading{addr: rec.address, mode: modeVerify}
+		err = f.read(rec.off, rec.length, &r)
 	}
-	r := reading{addr: rec.address, mode: modeVerify}
-	return f.read(rec.off, rec.length, &r) == nil
+	return err
+}
+
+// notWhole reports whether err says what is there, and not that nobody could look.
+func notWhole(err error) bool {
+	return errors.Is(err, blobstor.ErrCorrupt) || errors.Is(err, errNoRecord)
 }
 
 // void writes a void over a hole, not yet synced. It proves nothing of what lies before it.

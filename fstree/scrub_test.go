@@ -170,7 +170,7 @@ func TestScrubGoesOn(t *testing.T) {
 	}
 	r, err = tree.Scrub(ctx, &ScrubOptions{After: "garbage", Limit: 1})
 	check(t, err)
-	if r.Blobs+r.Corrupt != 1 {
+	if r.Blobs > 1 || r.Bytes == 0 { // Of damaged blobs at the beginning perhaps no byte was read.
 		t.Fatalf("%+v", r)
 	}
 	_, err = tree.Scrub(ctx, &ScrubOptions{Rate: -1})

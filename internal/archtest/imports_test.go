@@ -44,7 +44,7 @@ var table = map[string]rule{
 }
 
 // testOnly are packages that only tests import; what they import is their own affair.
-var testOnly = []string{"internal/crashtest"}
+var testOnly = []string{"internal/crashtest", "internal/torture"}
 
 // checkImports holds a file to the table. Programs under examples use what users can use; one with heavy
 // dependencies is a module of its own, so that the module's go.mod stays small.

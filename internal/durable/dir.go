@@ -154,7 +154,7 @@ func (d *Dir) RemoveAll(name string) error {
 	}
 	sub, subErr := d.Sub(name)
 	switch {
-	case errors.Is(subErr, syscall.ENOTDIR):
+	case errors.Is(subErr, syscall.ENOTDIR), errors.Is(subErr, fs.ErrNotExist):
 		return err // Remove knew why it stays.
 	case subErr != nil:
 		return subErr

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -93,6 +94,17 @@ func TestMkdirSyncsOnce(t *testing.T) {
 	sub, err := again.Mkdir("a")
 	check(t, err)
 	check(t, sub.Close())
+}
+
+// TestMkdirOfAnother: that a level is there does not prove that its name is durable.
+func TestMkdirOfAnother(t *testing.T) {
+	d, faults, _ := watched(t)
+	check(t, d.MakeDirs("a"))
+	check(t, os.Mkdir(filepath.Join(d.Path(), "b"), 0o700))
+	faults.Add(crashtest.Fault{Op: durable.OpSyncDir, Err: errCounted})
+	if err := d.MakeDirs("b"); !errors.Is(err, errCounted) {
+		t.Fatalf("no sync for a level that another process has made: %v", err)
+	}
 }
 
 var errCounted = errors.New("counted")

@@ -22,6 +22,9 @@ func openHandle(path string) (handle, error) {
 	return handle{fd}, err
 }
 
+// do runs a call on the directory's descriptor, again if a signal interrupts it.
+func (h handle) do(call func(fd int) error) error { return noEINTR(func() error { return call(h.fd) }) }
+
 func (h handle) sub(name string) (handle, error) {
 	fd, err := openat(h.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return handle{fd}, err
@@ -114,7 +117,23 @@ func (h handle) names() ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-func (h handle) sync() error { return noEINTR(func() error { return unix.Fsync(h.fd) }) }
+func (h handle) sync() error {
+	if err := h.do(unix.Fsync); err != nil {
+		return err
+	}
+	return h.alive()
+}
+
+// alive returns an error if the file system has stopped. XFS does that after an error in its log, and an fsync of a
+// directory succeeds from then on, although nothing of it is on the disk; the look-up of an attribute, which nobody has,
+// does not.
+func (h handle) alive() error {
+	_, err := unix.Fgetxattr(h.fd, "user.granary", nil)
+	if err == unix.EIO {
+		return err
+	}
+	return nil
+}
 
 // syncFS syncs the whole file system, and reports that this took care of the files too.
 func (h handle) syncFS() (bool, error) {

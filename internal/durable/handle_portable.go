@@ -29,6 +29,9 @@ func openHandle(p string) (handle, error) {
 	return h, err
 }
 
+// do runs a call on the directory's descriptor, again if a signal interrupts it.
+func (h handle) do(call func(fd int) error) error { return (&sysFile{h.dir}).do(call) }
+
 func (h handle) sub(name string) (handle, error) {
 	info, err := h.root.Lstat(h.at(name))
 	if err != nil {

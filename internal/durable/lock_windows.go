@@ -21,3 +21,8 @@ func lock(f *sysFile, shared bool) error {
 
 // unlock does nothing: the system takes the lock back when the last handle is closed.
 func unlock(*sysFile) error { return nil }
+
+// lockDir does nothing: the file of the lock cannot be removed while it is open.
+func lockDir(handle, bool) error { return nil }
+
+func unlockDir(handle) error { return nil }

@@ -147,7 +147,10 @@ func (s *Store) takeLock(shared bool) error {
 		return errors.Join(err, f.Close())
 	}
 	s.lock = f
-	return s.sameLock()
+	if err = s.sameLock(); err != nil {
+		return err
+	}
+	return lockDir(s.Dir.h, shared)
 }
 
 // sameLock checks that the file that was locked still bears the name: a lock on a removed file keeps nobody out.
@@ -194,11 +197,13 @@ func (s *Store) SetShape(shape [4]uint32) error {
 	return nil
 }
 
-// Close releases the lock and the directory.
+// Close releases the lock and the directory. To close the file of the lock would not be enough: a child process that is
+// being started has all files of this one until it executes its program.
 func (s *Store) Close() error {
-	err := s.Dir.Close()
+	var err error
 	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+		err = errors.Join(unlockDir(s.Dir.h), s.lock.Unlock(), s.lock.Close())
 	}
+	err = errors.Join(err, s.Dir.Close())
 	return err
 }

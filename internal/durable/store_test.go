@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
@@ -53,6 +54,35 @@ func TestStoreCreateAndReopen(t *testing.T) {
 	if again.Created || again.ID != s.ID || again.Shape != s.Shape || !bytes.Equal(again.Owner, s.Owner) {
 		t.Fatalf("descriptor %+v, want %+v", again.Descriptor, s.Descriptor)
 	}
+}
+
+// TestStoreClosedDuringFork: another goroutine starts a child process, which for a moment has the file of the lock too.
+func TestStoreClosedDuringFork(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	s := openStore(t, path, StoreOptions{Descriptor: want("x"), Create: true})
+	inherited, err := s.lock.Dup()
+	check(t, err)
+	defer inherited.Close()
+	if runtime.GOOS == "windows" {
+		t.Skip("no child has files of its parent")
+	}
+	refused(t, path, StoreOptions{Descriptor: want("x")}, blobstor.ErrInUse)
+	check(t, s.Close())
+	openStore(t, path, StoreOptions{Descriptor: want("x")})
+}
+
+// TestStoreLockRemoved: the file of the lock is removed, as one that looks stale may be. It lets nobody in.
+func TestStoreLockRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it cannot be removed")
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	o := StoreOptions{Descriptor: want("x"), Create: true}
+	s := openStore(t, path, o)
+	check(t, os.Remove(filepath.Join(path, lockName)))
+	refused(t, path, o, blobstor.ErrInUse)
+	check(t, s.Close())
+	openStore(t, path, o)
 }
 
 func TestStoreSetShape(t *testing.T) {

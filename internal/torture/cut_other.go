@@ -1,0 +1,7 @@
+//go:build !linux
+
+package torture
+
+import "errors"
+
+func cutPower(string, bool) error { return errors.ErrUnsupported }
