@@ -177,6 +177,22 @@ func TestIndexedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestReopenWhileIndexing: a database that is closed in the middle of writing the index misses nothing later.
+func TestReopenWhileIndexing(t *testing.T) {
+	w := newWorld(t, Options{NoSync: true, Ballast: -1, pending: 2 * indexParts})
+	for n := range 100 {
+		w.put(t, object(1, n), "a", "x")
+		if n%3 == 0 {
+			w.reopen(t)
+		}
+		p, err := w.Search(ctx, Query{Container: id(1), Filters: []Filter{{"a", EQ, "x"}}})
+		if err != nil || len(p.Found) != n+1 {
+			t.Fatalf("%d objects of %d: %v", len(p.Found), n+1, err)
+		}
+	}
+	w.check(t)
+}
+
 // TestIndexingFails: as long as the index cannot be written all is pending and found, until it is too much; then records
 // are refused, and taken again when it can be written.
 func TestIndexingFails(t *testing.T) {

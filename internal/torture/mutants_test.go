@@ -28,6 +28,9 @@ var (
 	bySmall     = suspect{pkg: "blobovnicza", run: "TestFailedCommit|TestConformance|TestFlippedByte|TestTorn|TestTruncated"}
 	byCompact   = suspect{pkg: "blobovnicza", run: "TestCompactKeeps|TestCompactUndoes|TestPowerLossAtEveryStep|TestOpenProves"}
 	byBolt      = suspect{pkg: "internal/bolt", run: "TestReplace|TestCrash|TestMarks|TestPowerLoss|TestCloseSyncs"}
+	byIndex     = suspect{pkg: "metabase", run: "TestIndexed|TestSearchBesideIndexing|TestReopenWhileIndexing"}
+	byModel     = suspect{pkg: "metabase", run: "TestRandom"}
+	byRecord    = suspect{pkg: "metabase", run: "TestUnreadableRecord|TestFlip"}
 	byGroup     = suspect{pkg: "internal/groupcommit", run: "Test"}
 )
 
@@ -136,6 +139,22 @@ var mutants = []mutant{
 	{"wake-before-commit", "internal/groupcommit/groupcommit.go",
 		"\town := group[0]\n\terr := c.run(group)\n\tfor _, op := range group {\n",
 		"\town := group[0]\n\tif mutated(\"wake-before-commit\") {\n\t\tfor _, op := range group[1:] {\n\t\t\top.wake <- follower\n\t\t}\n\t}\n\terr := c.run(group)\n\tfor _, op := range group {\n\t\tif mutated(\"wake-before-commit\") {\n\t\t\tbreak\n\t\t}\n", byGroup},
+
+	{"search-the-index-alone", "metabase/backlog.go",
+		"\te.add(t.behind.now, from)\n", "\tif !mutated(\"search-the-index-alone\") {\n\t\te.add(t.behind.now, from)\n\t}\n", byIndex},
+	{"search-an-old-backlog", "metabase/db.go",
+		"if again = db.backlog.Load() != behind; again {", "if again = db.backlog.Load() != behind && !mutated(\"search-an-old-backlog\"); again {", byIndex},
+	{"log-removed-early", "metabase/indexing.go",
+		"\t\tif end < len(x.entries) {\n", "\t\tif end < len(x.entries) {\n\t\t\tif mutated(\"log-removed-early\") {\n\t\t\t\tx.removeLog(t)\n\t\t\t}\n", byIndex},
+	{"index-what-is-gone", "metabase/backlog.go",
+		"\tif len(b.unsure) == 0 {", "\tif len(b.unsure) == 0 || mutated(\"index-what-is-gone\") {", byModel},
+	{"counters-drift", "metabase/put.go",
+		"\tless.add(&by, -1)\n", "\tif !mutated(\"counters-drift\") {\n\t\tless.add(&by, -1)\n\t}\n", byModel},
+	{"forget-the-tombstone", "metabase/status.go",
+		"\tcase buried:\n\t\tv.state = Buried\n", "\tcase buried && !mutated(\"forget-the-tombstone\"):\n\t\tv.state = Buried\n", byModel},
+	{"record-without-checksum", "metabase/encode.go",
+		"if n < 0 || binary.BigEndian.Uint32(value[n:]) != sum(key, value[:n]) {",
+		"if n < 0 || binary.BigEndian.Uint32(value[n:]) != sum(key, value[:n]) && !mutated(\"record-without-checksum\") {", byRecord},
 
 	{"record-before-blob", "internal/torture/stack.go",
 		"\tat, err := write(a)\n\tif err != nil || n.Bare() {\n",
