@@ -92,7 +92,7 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// deliver waits until a message is due and applies it, with those that are due too.
+// deliver waits until a message is due and applies it, with those behind it that are due too, and the next.
 func (l *link) deliver(ctx context.Context, m message) {
 	time.Sleep(time.Until(m.due))
 	batches := map[pilorama.Tree][]pilorama.Operation{m.tree: m.ops}

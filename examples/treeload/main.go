@@ -89,10 +89,21 @@ func runAll(ctx context.Context, s settings, dir string, rates, loads, syncs []s
 				}
 				fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %v | %v | %v | %v | %d | %v |\n", load, s.rate, sync, s.duration, r.rate,
 					round(r.average), round(r.p50), round(r.p95), round(r.p99), r.errors, round(r.converged))
+				s.tell(r)
 			}
 		}
 	}
 	return nil
+}
+
+// tell says what is not in the table: averages minute by minute, and the first error.
+func (s *settings) tell(r result) {
+	for i, average := range r.minutes {
+		fmt.Fprintf(s.progress, "minute %d: average %v\n", i+1, round(average))
+	}
+	if r.first != nil {
+		fmt.Fprintln(s.progress, "first error:", r.first)
+	}
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

@@ -193,10 +193,13 @@ func (a *audit) entry(e *entry) error {
 // checkStrays looks for keys of trees that nobody knows, and for keys of no class.
 func (t *txn) checkStrays() error {
 	known := make(map[number]bool)
-	for _, of := range [][]byte{{dict}, append([]byte{settings}, keyDropped...)} {
+	dropped := append([]byte{settings}, keyDropped...)
+	for _, of := range [][]byte{{dict}, {settings}} {
 		err := t.scan(of, of, func(key, value []byte) (bool, error) {
 			if of[0] == settings {
-				value = key[len(of):]
+				if value = bytes.TrimPrefix(key, dropped); len(value) == len(key) {
+					return true, nil
+				}
 			}
 			if len(value) != numberSize || known[numberOf(value)] {
 				return false, corrupt("number under %x", key)
@@ -210,7 +213,11 @@ func (t *txn) checkStrays() error {
 	}
 	var errs []error
 	c := t.bucket().Cursor()
-	for k, _ := c.Seek([]byte{dict + 1}); k != nil && k[0] != settings && len(errs) < mostErrors; {
+	for k, _ := c.Seek([]byte{dict + 1}); k != nil && len(errs) < mostErrors; {
+		if k[0] == settings {
+			k, _ = c.Seek([]byte{settings + 1})
+			continue
+		}
 		if len(k) < 1+numberSize || k[0] > settings {
 			errs = append(errs, corrupt("key %x", k))
 			k, _ = c.Next()

@@ -69,50 +69,47 @@ const dropKeys = 2000
 func (db *DB) Drop(ctx context.Context, tree Tree) error {
 	db.sweeping.Lock()
 	defer db.sweeping.Unlock()
-	err := db.dropAll(ctx, tree)
-	for more := true; err == nil && more; {
-		err = db.do(ctx, &request{tree: Tree{}, frees: true, local: func(b *branch) (err error) {
-			more, err = b.t.dropSome()
+	trees := []Tree{tree}
+	err := error(nil)
+	if tree.Name != "" {
+		err = tree.validate()
+	} else {
+		err = db.read(ctx, func(t *txn) (err error) {
+			trees, err = t.trees(&tree.Container)
 			return err
-		}}, groupBytes)
+		})
+	}
+	for i := 0; err == nil && i < len(trees); i++ {
+		err = db.sweep(ctx, func(t *txn) error { return t.forget(trees[i]) })
+	}
+	for more := true; err == nil && more; {
+		err = db.sweep(ctx, func(t *txn) (err error) {
+			more, err = t.dropSome()
+			return err
+		})
 	}
 	return db.told("drop", tree, err)
 }
 
-func (db *DB) dropAll(ctx context.Context, tree Tree) error {
-	trees := []Tree{tree}
-	if tree.Name == "" {
-		err := db.read(ctx, func(t *txn) (err error) {
-			trees, err = t.trees(&tree.Container)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	} else if err := tree.validate(); err != nil {
-		return err
-	}
-	for _, tree := range trees {
-		if err := db.do(ctx, &request{tree: tree, frees: true, local: (*branch).forget}, 0); err != nil {
-			return err
-		}
-	}
-	return nil
+// sweep commits removals, which need to know nothing of the trees but their numbers.
+func (db *DB) sweep(ctx context.Context, fn func(t *txn) error) error {
+	return db.do(ctx, &request{frees: true, local: func(b *branch) error { return fn(b.t) }}, groupBytes)
 }
 
-// forget makes the tree unknown, and notes that its keys are left.
-func (b *branch) forget() error {
-	if b.n == 0 {
-		return nil
-	}
-	if err := b.t.put(b.n.append(append([]byte{settings}, keyDropped...)), b.t.begin()); err != nil {
+// forget makes a tree unknown, whatever its keys say, and notes that they are left.
+func (t *txn) forget(tree Tree) error {
+	key := dictKey(nil, tree)
+	v, err := t.get(key)
+	if v == nil || err != nil {
 		return err
 	}
-	if err := b.t.del(dictKey(b.t.room[:], b.tree)); err != nil {
+	if len(v) != numberSize {
+		return corrupt("number of tree %v", tree)
+	}
+	if err := t.put(append(append([]byte{settings}, keyDropped...), v...), t.begin()); err != nil {
 		return err
 	}
-	*b = branch{t: b.t, tree: b.tree, known: make(map[NodeID]*node), parents: make(map[NodeID]bool)}
-	return nil
+	return t.del(key)
 }
 
 // dropSome removes some keys of trees that were dropped, whatever they say, and reports whether more may be left.

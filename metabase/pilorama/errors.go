@@ -14,7 +14,9 @@ var (
 	ErrCycle    error = refusal("pilorama: a node cannot be below itself")
 	ErrConflict error = refusal("pilorama: another operation has this time")
 	ErrClock    error = refusal("pilorama: no time is left")
-	ErrPressed  error = refusal("pilorama: hardly any space is left, only Drop and Truncate are accepted")
+
+	// ErrPressed matches [blobstor.ErrNoSpace].
+	ErrPressed = fmt.Errorf("%w: pilorama: only Drop and Truncate are accepted", blobstor.ErrNoSpace)
 
 	// ErrTruncated is what a replica gets that is too far behind: see [TruncatedError].
 	ErrTruncated error = refusal("pilorama: the log begins later")
