@@ -142,8 +142,8 @@ func BenchmarkSubtree(b *testing.B) {
 			var held uint64
 			b.ReportAllocs()
 			for b.Loop() {
-				began, at := time.Now(), 0
 				before := heap()
+				began, at := time.Now(), 0
 				for _, err := range w.Subtree(ctx, tree, Root, 0, "") {
 					must(b, err)
 					if at++; at == 1 {

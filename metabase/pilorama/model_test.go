@@ -92,7 +92,7 @@ func (w *world) deliver(tb testing.TB, rng *rand.Rand, ops []Operation) {
 // TestModel: whatever the order, the batches and the duplicates in which operations come, the tree is that of the
 // model, and Check agrees.
 func TestModel(t *testing.T) {
-	rounds := 150
+	rounds := 100
 	if testing.Short() {
 		rounds = 25
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // OpLog returns at most limit operations of the log in the order of their times, from a time on, which may be 0. They are
-// the caller's. It includes those that changed nothing. An error matches [blobstor.ErrNotFound] if the tree is not
-// known, and ErrTruncated if the log begins later than from, unless from is 0 and nothing was truncated.
+// the caller's. It includes those that changed nothing. The error matches [blobstor.ErrNotFound] if the tree is not
+// known, and ErrTruncated if the log was truncated above from.
 func (db *DB) OpLog(ctx context.Context, tree Tree, from uint64, limit int) (ops []Operation, err error) {
 	err = db.view(ctx, "log", tree, func(b *branch) error {
 		if from < b.height {

@@ -112,7 +112,7 @@ func (n *network) wantOne(tb testing.TB, seed uint64) {
 // TestReplicas: up to eight replicas that act and hear of each other in any order come to one tree, and no two
 // operations have one time.
 func TestReplicas(t *testing.T) {
-	rounds := 24
+	rounds := 16
 	if testing.Short() {
 		rounds = 8
 	}
@@ -149,7 +149,7 @@ func TestReplicas(t *testing.T) {
 // TestTruncatedReplicas: after the log was truncated, at a height that all have reached, replicas go on to one tree; and
 // one that lost all begins anew from the base.
 func TestTruncatedReplicas(t *testing.T) {
-	rounds := 20
+	rounds := 10
 	if testing.Short() {
 		rounds = 6
 	}

@@ -43,19 +43,17 @@ func (t *txn) has(key []byte) (bool, error) {
 	return v != nil, err
 }
 
-// before returns the last key, and its value, that begins with a prefix.
+// lastOf returns the last key that begins with a prefix, and its value, not verified.
 func (t *txn) lastOf(prefix []byte) (key, value []byte) {
 	c := t.cursor()
-	k, v := c.Seek(following(prefix))
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
+	step := c.Prev
+	if k, _ := c.Seek(following(prefix)); k == nil {
+		step = c.Last
 	}
-	if !bytes.HasPrefix(k, prefix) {
+	if key, value = step(); !bytes.HasPrefix(key, prefix) {
 		return nil, nil
 	}
-	return k, v
+	return key, value
 }
 
 // begin returns memory to which a value is appended; the file's library has it until the transaction ends.
