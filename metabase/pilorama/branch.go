@@ -111,9 +111,39 @@ func (b *branch) setParent(id NodeID) error {
 		if err := b.t.put(b.n.wordKey(b.t.room[:], parents, uint64(id)), b.t.begin()); err != nil {
 			return err
 		}
+		if err := b.setRedos(id); err != nil {
+			return err
+		}
 	}
 	b.parents[id] = true
 	return nil
+}
+
+// setRedos notes the operations on a leaf that becomes a parent. All of them were done.
+func (b *branch) setRedos(id NodeID) error {
+	n, err := b.node(id)
+	if err != nil {
+		return err
+	}
+	for at, in := n.now.place, n.isIn; in && at.time >= b.height; {
+		e, err := b.mustEntry(at.time)
+		if err != nil {
+			return err
+		}
+		if e.child != id || e.had && e.before.time >= at.time {
+			return corrupt("log entry %d of tree %v", at.time, b.tree)
+		}
+		if err := b.setRedo(at.time); err != nil {
+			return err
+		}
+		at, in = e.before, e.had
+	}
+	return nil
+}
+
+// setRedo notes that the operation of a time is on a parent.
+func (b *branch) setRedo(time uint64) error {
+	return b.t.put(b.n.wordKey(b.t.room[:], redos, time), b.t.begin())
 }
 
 // node returns a node to work with.

@@ -39,6 +39,7 @@ type audit struct {
 	at       map[NodeID]NodeID // where nodes with children are, as far as the log was followed
 	done     int               // operations that put the nodes where they are and were
 	children int
+	redos    int
 	errs     []error
 }
 
@@ -82,11 +83,21 @@ func (a *audit) run() {
 	found := 0
 	a.each(children, func([]byte, []byte) error { found++; return nil })
 	a.each(parents, func([]byte, []byte) error { return nil })
+	redone := 0
+	a.each(redos, func(key, _ []byte) error {
+		if timeOf(key) >= a.height {
+			redone++
+		}
+		return nil
+	})
 	if a.ctx.Err() != nil {
 		return
 	}
 	if done != a.done {
 		a.bad("%d of %d operations in the log changed something, the nodes tell of %d", done, entries, a.done)
+	}
+	if redone != a.redos {
+		a.bad("%d entries of operations on parents, the log has %d", redone, a.redos)
 	}
 	if found != a.children {
 		a.bad("%d entries of children, %d nodes", found, a.children)
@@ -169,6 +180,12 @@ func (a *audit) entry(e *entry) error {
 	is, err := a.isParent(e.child)
 	if err != nil {
 		return err
+	}
+	if is {
+		a.redos++
+		if in, err := a.t.has(a.branch.n.wordKey(nil, redos, e.time)); err != nil || !in {
+			return errors.Join(err, corrupt("operation %d is not known to be on a parent", e.time))
+		}
 	}
 	cycle := e.child == e.parent
 	for id, steps := e.parent, 0; is && !cycle && id != Root && id != Trash; steps++ {

@@ -54,6 +54,8 @@ func TestDamagedEntries(t *testing.T) {
 		"a log entry is gone":  gone(one.wordKey(nil, logs, 2)),
 		"a child is gone":      gone(one.childKey(nil, 3, &rec)),
 		"a parent is gone":     gone(one.wordKey(nil, parents, 1)),
+		"a redo is gone":       gone(one.wordKey(nil, redos, 4)),
+		"a redo too many":      func(b *bolt.Bucket) error { return sealed(b, one.wordKey(nil, redos, 3), nil) },
 		"a tree is gone":       gone(dictKey(nil, tree)),
 		"a log entry too many": func(b *bolt.Bucket) error {
 			return sealed(b, one.wordKey(nil, logs, 9), (&entry{move: move{9, Root, 7, nil}, done: true}).appendTo(nil))

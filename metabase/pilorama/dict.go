@@ -122,7 +122,7 @@ func (t *txn) dropSome() (more bool, err error) {
 	entry = append([]byte(nil), entry...)
 	n := numberOf(entry[len(prefix):])
 	left := dropKeys
-	for _, class := range []byte{logs, nodes, children, parents, heights} {
+	for _, class := range []byte{logs, nodes, children, parents, redos, heights} {
 		if left, err = t.delSome(n.key(nil, class), nil, left); left <= 0 || err != nil {
 			return true, err
 		}

@@ -47,8 +47,9 @@
 //	2 nodes     number, node: birth 8, place
 //	3 children  number, parent, name, 00 01, kind, birth 8, node: nothing
 //	4 parents   number, node: nothing
-//	5 heights   number: where the log begins, 8; absent is 0
-//	6 settings  "version": 1; "next": the next number, absent is 1; "dropped/", number: nothing, keys of it are left
+//	5 redos     number, time: nothing
+//	6 heights   number: where the log begins, 8; absent is 0
+//	7 settings  "version": 1; "next": the next number, absent is 1; "dropped/", number: nothing, keys of it are left
 //
 // An operation is a byte of flags (1: it changed something; 2, only with 1: the child was somewhere before), parent 8,
 // child 8 and attributes; with flag 2 follows the place before. A place is a parent 8, the time 8 of the operation that
@@ -58,6 +59,6 @@
 //
 // In the keys of children each zero byte of a name is followed by ff. A name is the value of the first attribute
 // "FileName", or empty; the kind is 0 if that is the only attribute and 1 otherwise. Every node that an operation in the
-// log, or a record, has as a parent is in parents, except the root (0) and the trash (2^64-1); others may be. Keys of
-// log below the height, and keys of dropped trees, may be left of a removal that was interrupted.
+// log, or a record, has as a parent is in parents, except the root (0) and the trash (2^64-1); others may be. In redos
+// are the times of all operations in the log on nodes that are in parents. Keys of log and redos below the height, and keys of dropped trees, may be left of a removal that was interrupted.
 package pilorama

@@ -14,11 +14,12 @@ const (
 	nodes           // number, node: where it is, and its attributes
 	children        // number, parent, name, kind, birth, node: nothing
 	parents         // number, node: nothing; an operation named it as a parent
+	redos           // number, time: nothing; the log has an operation on such a node
 	heights         // number: where the log begins
 	settings        // what there is one of
 )
 
-var classNames = []string{"dict", "log", "nodes", "children", "parents", "heights", "settings"}
+var classNames = []string{"dict", "log", "nodes", "children", "parents", "redos", "heights", "settings"}
 
 const bucketName = "pilorama"
 

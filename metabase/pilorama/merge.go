@@ -14,19 +14,17 @@ import "slices"
 
 // merge inserts operations that are not in the log, in the order of their times.
 func (b *branch) merge(ops []move) error {
+	var onParents []move
 	for i := range ops {
 		if err := b.setParent(ops[i].parent); err != nil {
 			return err
 		}
-	}
-	var onParents []move
-	for i := range ops {
 		is, err := b.isParent(ops[i].child)
 		switch {
 		case err != nil:
 		case is:
 			onParents = append(onParents, ops[i])
-		default:
+		default: // in turn: a directory that is made here becomes a parent by what follows
 			err = b.insertLeaf(&ops[i])
 		}
 		if err != nil {
@@ -112,15 +110,9 @@ func (b *branch) undo(time uint64) (undone []entry, err error) {
 	if time >= b.last {
 		return nil, nil
 	}
-	err = b.t.scan(b.n.wordKey(nil, logs, time+1), b.n.key(nil, logs), func(key, value []byte) (bool, error) {
-		e, err := parseEntry(timeOf(key), value)
-		if err != nil {
-			return false, err
-		}
-		is, err := b.isParent(e.child)
-		if is {
-			undone = append(undone, e)
-		}
+	err = b.t.scan(b.n.wordKey(nil, redos, time+1), b.n.key(nil, redos), func(key, _ []byte) (bool, error) {
+		e, err := b.mustEntry(timeOf(key))
+		undone = append(undone, e)
 		return true, err
 	})
 	for _, e := range slices.Backward(undone) {
@@ -175,6 +167,13 @@ func (b *branch) do(op *move, old *entry) error {
 	}
 	if old != nil && old.done == e.done && old.had == e.had && old.before.time == e.before.time {
 		return nil // of one time there is one operation
+	}
+	if is, err := b.isParent(op.child); err != nil {
+		return err
+	} else if is && old == nil {
+		if err := b.setRedo(op.time); err != nil {
+			return err
+		}
 	}
 	return b.log(&e)
 }

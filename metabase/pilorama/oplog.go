@@ -70,8 +70,13 @@ func (b *branch) truncate(height uint64) (more bool, err error) {
 		}
 		b.height, b.last = height, max(b.last, height-1)
 	}
-	left, err := b.t.delSome(b.n.key(nil, logs), b.n.wordKey(nil, logs, b.height), dropKeys)
-	return left <= 0, err
+	left := dropKeys
+	for _, class := range []byte{redos, logs} {
+		if left, err = b.t.delSome(b.n.key(nil, class), b.n.wordKey(nil, class, b.height), left); left <= 0 || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // Base yields operations that make the tree with which the log begins, in no order of time: all that a replica needs

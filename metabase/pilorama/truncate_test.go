@@ -2,18 +2,24 @@ package pilorama
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
+	"github.com/granary-store/granary/internal/bolt"
 )
 
-func (w *world) keys(tb testing.TB) (n int) {
+// keys counts the keys of classes, of all if none is named.
+func (w *world) keys(tb testing.TB, classes ...byte) (n int) {
 	tb.Helper()
-	for _, c := range w.dump(tb) {
-		if c == '\n' {
-			n++
-		}
-	}
+	must(tb, w.file.View(func(tx *bolt.Tx) error {
+		return tx.Bucket(0).ForEach(func(k, _ []byte) error {
+			if len(classes) == 0 || slices.Contains(classes, k[0]) {
+				n++
+			}
+			return nil
+		})
+	}))
 	return n
 }
 
@@ -25,12 +31,18 @@ func TestTruncate(t *testing.T) {
 		ops = append(ops, op(i+1, NodeID(i%7), NodeID(1+i%11), "n", fmt.Sprint(i)))
 	}
 	must(t, w.ApplyBatch(ctx, tree, ops))
-	before, keys := w.state(t, tree), w.keys(t)
+	before, kept := w.state(t, tree), w.keys(t, nodes, children, parents)
 	must(t, w.Truncate(ctx, tree, 4000))
 	must(t, w.Truncate(ctx, tree, 100)) // less than that is nothing
 	w.wantTruncated(t, before, 4000)
-	if n := w.keys(t); n != keys-3999+1 {
-		t.Errorf("%d keys of %d are left", n, keys)
+	if n := w.keys(t, logs); n != 1001 {
+		t.Errorf("%d operations are left", n)
+	}
+	if n := w.keys(t, redos); n < 300 || n > 700 { // of 11 nodes 6 are parents
+		t.Errorf("%d operations on parents are left", n)
+	}
+	if n := w.keys(t, nodes, children, parents); n != kept {
+		t.Errorf("%d keys of the tree, there were %d", n, kept)
 	}
 	for _, late := range []Operation{op(3999, Root, 5), ops[10]} {
 		refused(t, w.ApplyBatch(ctx, tree, []Operation{op(9000, Root, 9), late}), ErrTruncated)
