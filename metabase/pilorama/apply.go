@@ -19,6 +19,9 @@ func (db *DB) Apply(ctx context.Context, tree Tree, op Operation) error {
 // ErrInvalid or [blobstor.ErrTooLarge] means that nothing was done. A batch of more than 1,000 operations or 1 MiB is
 // several commits, so after another error some of them may be done; apply all of it again. ErrConflict says that one
 // has the time of another operation, and ErrTruncated that one is older than the log.
+//
+// One that is late and on a node with children takes time and memory for all that are later and on such nodes, once for
+// all that share a commit; one on any other node costs the same whenever it comes.
 func (db *DB) ApplyBatch(ctx context.Context, tree Tree, ops []Operation) error {
 	moves, err := packAll(tree, ops)
 	for err == nil && len(moves) > 0 {
@@ -32,7 +35,7 @@ func (db *DB) ApplyBatch(ctx context.Context, tree Tree, ops []Operation) error 
 			db.leave()
 		}
 	}
-	return db.told("apply", tree, err)
+	return wrap("apply", tree, err)
 }
 
 // packAll checks operations and returns them in order, each once.

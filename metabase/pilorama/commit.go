@@ -54,12 +54,14 @@ func (db *DB) do(ctx context.Context, r *request, bytes int64) error {
 func (db *DB) commit(group []*groupcommit.Op[*request]) error {
 	err := db.commitOnce(group)
 	if err == nil || len(group) == 1 || errors.Is(err, blobstor.ErrUncertain) || errors.Is(err, blobstor.ErrFailed) {
+		db.tellFault("commit", err) // once for all who wait
 		return err
 	}
 	for i := range group {
 		if err := db.commitOnce(group[i : i+1]); err != nil {
 			group[i].Err = err
 		}
+		db.tellFault("commit", group[i].Err)
 	}
 	return nil
 }
@@ -74,7 +76,7 @@ func (db *DB) commitOnce(group []*groupcommit.Op[*request]) error {
 				return err
 			}
 		}
-		if t.writes == 0 {
+		if t.writes == 0 && !pressed { // the ballast comes back with a commit
 			return errUnchanged
 		}
 		return nil

@@ -199,12 +199,17 @@ func (db *DB) read(ctx context.Context, fn func(t *txn) error) error {
 	return db.file.View(func(tx *bolt.Tx) error { return fn(&txn{tx: tx}) })
 }
 
-// told wraps an error and tells the Fault hook of it. It does not wait for the hook, which may want what is held here.
+// told wraps an error of a read and tells the Fault hook of it.
 func (db *DB) told(op string, tree Tree, err error) error {
+	db.tellFault(op, err)
+	return wrap(op, tree, err)
+}
+
+// tellFault tells the Fault hook of an error. It does not wait for the hook, which may want what is held here.
+func (db *DB) tellFault(op string, err error) {
 	if hook := db.opts.Hooks.Fault; hook != nil && blobstor.IsFault(err) {
 		go hook(op, err)
 	}
-	return wrap(op, tree, err)
 }
 
 // SetReadOnly refuses writes with ErrReadOnly from the moment it returns, or takes them again. It waits for the calls

@@ -78,6 +78,7 @@ func (db *DB) Drop(ctx context.Context, tree Tree) error {
 			trees, err = t.trees(&tree.Container)
 			return err
 		})
+		db.tellFault("drop", err)
 	}
 	for i := 0; err == nil && i < len(trees); i++ {
 		err = db.sweep(ctx, func(t *txn) error { return t.forget(trees[i]) })
@@ -88,7 +89,7 @@ func (db *DB) Drop(ctx context.Context, tree Tree) error {
 			return err
 		})
 	}
-	return db.told("drop", tree, err)
+	return wrap("drop", tree, err)
 }
 
 // sweep commits removals, which need to know nothing of the trees but their numbers.

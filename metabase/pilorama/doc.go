@@ -12,8 +12,9 @@
 // operation for replicated trees", 2021).
 //
 // Times are unique numbers. Each replica has a residue class of them ([Clock]), and an operation made here gets the
-// first one behind all that its tree has seen. A replica that lost its database first gets back from others what it
-// had told them, or it would give the same times to other operations, which those refuse with [ErrConflict].
+// first one behind all that its tree has seen. A replica that lost its database, or with NoSync the end of it, first gets
+// back from others what it had told them, or it would give the same times to other operations, which those refuse with
+// [ErrConflict].
 //
 // # Catching up
 //
@@ -29,7 +30,8 @@
 // fails, its outcome is not known: the error matches [blobstor.ErrUncertain], and nothing is read or written until the
 // file was read again from the disk. After an I/O error every call returns ErrFailed until the database is closed and
 // opened; a disk that is full is looked at again with the next call. A ballast file keeps room for Drop and Truncate.
-// After an uncertain AddByPath the caller looks what there is before it repeats it; Apply may always be repeated.
+// An operation whose commit is uncertain may be in the log, where other replicas find it; a program that repeats an
+// AddByPath looks first. Apply may always be repeated.
 //
 // Entries have checksums that are bound to their keys, so that one that is damaged or stands in another's place is
 // [blobstor.ErrCorrupt] and never an answer. That a key is missing altogether, because a page of the file is damaged, is

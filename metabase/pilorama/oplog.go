@@ -56,7 +56,7 @@ func (db *DB) Truncate(ctx context.Context, tree Tree, height uint64) error {
 			return err
 		}}, groupBytes)
 	}
-	return db.told("truncate", tree, err)
+	return wrap("truncate", tree, err)
 }
 
 // truncate removes some operations, and reports whether more may be left.

@@ -233,3 +233,70 @@ func TestPressed(t *testing.T) {
 	}
 	w.check(t)
 }
+
+// TestLateCost: what is late costs what it changes. Of 5,000 operations behind it on files, and of those that make new
+// directories, none is undone; of those on directories that there are, each is.
+func TestLateCost(t *testing.T) {
+	w := quick(t)
+	ops := []Operation{op(1000, Root, 1, FileName, "dir"), op(1001, Root, 2, FileName, "other")}
+	for i := range uint64(5000) {
+		ops = append(ops, op(2000+i, NodeID(1+i%2), NodeID(2000+i), FileName, "f"))
+	}
+	must(t, w.ApplyBatch(ctx, tree, ops))
+	for _, test := range []struct {
+		name string
+		late []Operation
+		most int // entries written
+	}{
+		{"a new file", []Operation{op(10, 1, 10)}, 3},
+		{"a file moves", []Operation{op(11, 2, 2100)}, 5},
+		{"a file in a new directory", []Operation{op(12, Root, 12), op(13, 12, 13), op(14, 12, 14)}, 3*3 + 1 + 1},
+		{"a directory moves", []Operation{op(15, 2, 1)}, 10},
+	} {
+		var writes int
+		must(t, w.do(ctx, &request{tree: tree, local: func(b *branch) error {
+			var moves []move
+			for i := range test.late {
+				m, err := test.late[i].pack()
+				must(t, err)
+				moves = append(moves, m)
+			}
+			err := b.merge(moves)
+			writes = b.t.writes
+			return err
+		}}, 0))
+		if ops = append(ops, test.late...); writes > test.most {
+			t.Errorf("%s: %d entries were written, at most %d", test.name, writes, test.most)
+		}
+	}
+	w.wantTree(t, ops...)
+}
+
+// TestFaultHook: a commit that failed is told once, however many wait for it.
+func TestFaultHook(t *testing.T) {
+	g, faults := &gate{}, make(chan error, 100)
+	w := newWorld(t, Options{NoSync: true, Ballast: -1, boltCommit: g.commit, Hooks: blobstor.Hooks{Fault: func(_ string, err error) { faults <- err }}})
+	arrived, open := g.hold()
+	var wg sync.WaitGroup
+	for i := range uint64(10) {
+		wg.Go(func() { _ = w.Apply(ctx, tree, op(i+1, Root, NodeID(i+1))) })
+		if i == 0 {
+			<-arrived
+			g.mu.Lock()
+			g.err = syscall.EIO
+			g.mu.Unlock()
+		}
+	}
+	for w.queues.users(tree) < 10 {
+		runtime.Gosched()
+	}
+	close(open)
+	wg.Wait()
+	wantIs(t, <-faults, blobstor.ErrUncertain)
+	_, err := w.GetMeta(ctx, tree, 1)
+	wantIs(t, err, blobstor.ErrFailed)
+	wantIs(t, <-faults, blobstor.ErrFailed)
+	if len(faults) > 0 {
+		t.Errorf("%d more", len(faults))
+	}
+}

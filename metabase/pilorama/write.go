@@ -28,7 +28,7 @@ func (db *DB) AddByPath(ctx context.Context, tree Tree, clock Clock, path []stri
 		own, err = packMeta(meta)
 	}
 	if err != nil {
-		return nil, db.told("add by path", tree, err)
+		return nil, wrap("add by path", tree, err)
 	}
 	return db.write(ctx, "add by path", tree, clock, size+int64(len(own))+moveOverhead, func(b *branch, did func(move) error) error {
 		at, missing, err := b.descend(path)
@@ -76,7 +76,7 @@ func packPath(path []string) (metas [][]byte, size int64, err error) {
 // was removed may be moved back; its attributes were removed with it.
 func (db *DB) Move(ctx context.Context, tree Tree, clock Clock, id, parent NodeID, meta []Attr) (Operation, error) {
 	if err := movable(id); err != nil {
-		return Operation{}, db.told("move", tree, err)
+		return Operation{}, wrap("move", tree, err)
 	}
 	return db.writeOne(ctx, "move", tree, clock, meta, func(b *branch, packed []byte) (m move, err error) {
 		n, err := b.wantNode(id)
@@ -108,7 +108,7 @@ func (db *DB) Move(ctx context.Context, tree Tree, clock Clock, id, parent NodeI
 // error matches [blobstor.ErrNotFound] if the node is not known or was removed.
 func (db *DB) Remove(ctx context.Context, tree Tree, clock Clock, id NodeID) (Operation, error) {
 	if err := movable(id); err != nil {
-		return Operation{}, db.told("remove", tree, err)
+		return Operation{}, wrap("remove", tree, err)
 	}
 	return db.writeOne(ctx, "remove", tree, clock, nil, func(b *branch, _ []byte) (m move, err error) {
 		n, err := b.wantNode(id)
@@ -137,7 +137,7 @@ func movable(id NodeID) error {
 func (db *DB) writeOne(ctx context.Context, name string, tree Tree, clock Clock, meta []Attr, decide func(b *branch, meta []byte) (move, error)) (op Operation, err error) {
 	packed, err := packMeta(meta)
 	if err != nil {
-		return op, db.told(name, tree, err)
+		return op, wrap(name, tree, err)
 	}
 	ops, err := db.write(ctx, name, tree, clock, int64(len(packed))+moveOverhead, func(b *branch, did func(move) error) error {
 		m, err := decide(b, packed)
@@ -174,7 +174,7 @@ func (db *DB) write(ctx context.Context, name string, tree Tree, clock Clock, by
 		}}, bytes)
 	}
 	if err != nil {
-		return nil, db.told(name, tree, err)
+		return nil, wrap(name, tree, err)
 	}
 	return ops, nil
 }
