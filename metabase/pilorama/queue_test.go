@@ -104,7 +104,14 @@ func (q *queues) users(tree Tree) int {
 func TestQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queues{limit: 2}
+		var mu sync.Mutex
 		inside, most := 0, 0
+		enter := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			inside += n
+			most = max(most, inside)
+		}
 		for range 50 {
 			go func() {
 				ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -114,10 +121,9 @@ func TestQueues(t *testing.T) {
 					wantIs(t, err, context.DeadlineExceeded)
 					return
 				}
-				inside++
-				most = max(most, inside)
+				enter(1)
 				time.Sleep(time.Second)
-				inside--
+				enter(-1)
 				leave()
 			}()
 		}
