@@ -18,7 +18,8 @@ func (db *DB) Apply(ctx context.Context, tree Tree, op Operation) error {
 // When it returns nil all of them are durable, unless the database was opened with NoSync. An error that matches
 // ErrInvalid or [blobstor.ErrTooLarge] means that nothing was done. A batch of more than 1,000 operations or 1 MiB is
 // several commits, so after another error some of them may be done; apply all of it again. ErrConflict says that one
-// has the time of another operation, and ErrTruncated that one is older than the log.
+// has the time of another operation, and ErrTruncated that one is older than the log; none of that commit is done then.
+// It does not keep ops. Times are trusted: behind one near MaxTime there is none left for others.
 //
 // One that is late and on a node with children takes time and memory for all that are later and on such nodes, once for
 // all that share a commit; one on any other node costs the same whenever it comes.

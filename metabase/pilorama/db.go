@@ -230,6 +230,17 @@ func (db *DB) SetReadOnly(ctx context.Context, on bool) error {
 	return nil
 }
 
+// Compact copies the database to a fresh file without free pages, such as Drop and Truncate leave, which takes the place
+// of the old one when it is durable. Reads go on; writes wait. The disk needs room for both.
+func (db *DB) Compact(ctx context.Context) error {
+	err := db.enterWrite()
+	if err == nil {
+		err = db.file.Compact(ctx)
+		db.leave()
+	}
+	return db.told("compact", Tree{}, err)
+}
+
 // Close waits for the calls inside and closes the database. Every later call returns ErrClosed; Close itself returns
 // nil again.
 func (db *DB) Close() error {

@@ -199,9 +199,10 @@ func (d *decoder) text() []byte {
 
 // encode appends a cursor: of each level, from the top, the parent and the position among its children.
 func (f *frame) encode(b []byte) []byte {
-	if f.up != nil {
-		b = f.up.encode(b)
+	if f == nil {
+		return b
 	}
+	b = f.up.encode(b)
 	return appendText(appendUint64(b, uint64(f.parent)), string(f.at))
 }
 

@@ -63,7 +63,7 @@ func (w *world) told(tb testing.TB) string {
 			say("log", log, err)
 			for _, top := range []NodeID{Root, Trash, 55, 1 << 40} {
 				for e, err := range w.Subtree(ctx, tree, top, 0, "") {
-					say(fmt.Sprintf("subtree %d, cursor %x", top, e.cursorText()), e.Node, err)
+					say(fmt.Sprintf("subtree %d, cursor %x", top, e.Cursor()), e.Node, err)
 				}
 			}
 			for op, err := range w.Base(ctx, tree) {
@@ -76,13 +76,6 @@ func (w *world) told(tb testing.TB) string {
 		say("by path", found, err)
 	}
 	return text.String()
-}
-
-func (e *Entry) cursorText() Cursor {
-	if e.at == nil {
-		return ""
-	}
-	return e.Cursor()
 }
 
 // sameText compares with a golden file, or writes it.

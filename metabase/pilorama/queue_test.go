@@ -224,7 +224,7 @@ func TestPressed(t *testing.T) {
 	w.reopen(t)
 	for name, err := range w.writes(a) {
 		switch name {
-		case "apply nothing", "drop", "drop nothing":
+		case "apply nothing", "drop", "drop nothing", "compact":
 			must(t, err)
 		case "truncate":
 			refused(t, err, blobstor.ErrNotFound) // it was dropped

@@ -252,6 +252,7 @@ func (w *world) writes(id NodeID) map[string]error {
 	err["drop"] = w.Drop(ctx, tree)
 	err["drop nothing"] = w.Drop(ctx, Tree{blobstor.ID{9}, "x"})
 	err["truncate"] = w.Truncate(ctx, tree, 1)
+	err["compact"] = w.Compact(ctx)
 	return err
 }
 

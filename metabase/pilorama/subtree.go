@@ -20,7 +20,7 @@ type Entry struct {
 // Cursor says where a Subtree goes on that was left: behind this entry, with what is below it.
 type Cursor string
 
-// Cursor returns the place of the entry.
+// Cursor returns the place of the entry; that of the zero Entry is the start.
 func (e *Entry) Cursor() Cursor { return Cursor(e.at.encode(nil)) }
 
 // frame is a place among the children of one node, and those of the nodes above it.

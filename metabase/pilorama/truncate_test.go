@@ -2,7 +2,10 @@ package pilorama
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/granary-store/granary/blobstor"
@@ -98,6 +101,33 @@ func TestTruncateInterrupted(t *testing.T) {
 	if err != nil || len(log) != 500 || w.state(t, tree) != modelText(ops) {
 		t.Errorf("%d in the log, %v", len(log), err)
 	}
+}
+
+// TestCompact: the file gets smaller, and what is in it stays.
+func TestCompact(t *testing.T) {
+	w := quick(t)
+	var ops []Operation
+	for i := range uint64(10_000) {
+		ops = append(ops, op(i+1, Root, NodeID(i+1), "fat", strings.Repeat("x", 2000)))
+	}
+	must(t, w.ApplyBatch(ctx, tree, ops))
+	must(t, w.Truncate(ctx, tree, 10_000))
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(w.dir, "bolt"))
+		must(t, err)
+		return info.Size()
+	}
+	before, state := size(), w.state(t, tree)
+	must(t, w.Compact(ctx))
+	if after := size(); after > before*3/4 {
+		t.Errorf("%d bytes, before %d", after, before)
+	}
+	must(t, w.Apply(ctx, doomed, op(1, Root, 1)))
+	w.reopen(t)
+	if w.state(t, tree) != state {
+		t.Error("the tree changed")
+	}
+	w.check(t)
 }
 
 // TestBaseEnds: a truncation ends a Base that runs, which would be of two heights.
