@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,9 @@ type settings struct {
 }
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // the heap is small, and at 100 it is collected so often that latencies double
+	}
 	log.SetFlags(0)
 	log.SetPrefix("treeload: ")
 	var s settings

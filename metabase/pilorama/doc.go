@@ -51,7 +51,7 @@
 //	4 parents   number, node: nothing
 //	5 redos     number, time: nothing
 //	6 heights   number: where the log begins, 8; absent is 0
-//	7 settings  "version": 1; "next": the next number, absent is 1; "dropped/", number: nothing, keys of it are left
+//	7 settings  "version": one byte, 1; "next": the next number, absent is 1; "dropped/", number: nothing, keys of it are left
 //
 // An operation is a byte of flags (1: it changed something; 2, only with 1: the child was somewhere before), parent 8,
 // child 8 and attributes; with flag 2 follows the place before. A place is a parent 8, the time 8 of the operation that
@@ -62,5 +62,6 @@
 // In the keys of children each zero byte of a name is followed by ff. A name is the value of the first attribute
 // "FileName", or empty; the kind is 0 if that is the only attribute and 1 otherwise. Every node that an operation in the
 // log, or a record, has as a parent is in parents, except the root (0) and the trash (2^64-1); others may be. In redos
-// are the times of all operations in the log on nodes that are in parents. Keys of log and redos below the height, and keys of dropped trees, may be left of a removal that was interrupted.
+// are the times of all operations in the log on nodes that are in parents. Keys of log and redos below the height, and
+// keys of dropped trees, may be left of a removal that was interrupted.
 package pilorama
