@@ -154,9 +154,15 @@ func (b *branch) do(op *move, old *entry) error {
 	if err != nil {
 		return err
 	}
-	cycle, err := b.wouldCycle(op.child, op.parent)
+	onParent, err := b.isParent(op.child)
 	if err != nil {
 		return err
+	}
+	cycle := op.child == op.parent
+	if onParent && !cycle { // nothing is below a leaf
+		if cycle, err = b.isBelow(op.parent, op.child); err != nil {
+			return err
+		}
 	}
 	e := entry{move: *op, done: !cycle}
 	if e.done {
@@ -168,20 +174,10 @@ func (b *branch) do(op *move, old *entry) error {
 	if old != nil && old.done == e.done && old.had == e.had && old.before.time == e.before.time {
 		return nil // of one time there is one operation
 	}
-	if is, err := b.isParent(op.child); err != nil {
-		return err
-	} else if is && old == nil {
+	if onParent && old == nil {
 		if err := b.setRedo(op.time); err != nil {
 			return err
 		}
 	}
 	return b.log(&e)
-}
-
-// wouldCycle reports whether a node, put below a parent, would be below itself.
-func (b *branch) wouldCycle(child, parent NodeID) (bool, error) {
-	if is, err := b.isParent(child); err != nil || !is {
-		return child == parent, err
-	}
-	return b.isBelow(parent, child)
 }
