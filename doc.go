@@ -8,6 +8,7 @@
 //   - fstree: the storage for large objects. One file each, the payload from offset 0.
 //   - metabase: the index. What an object is, whether it may be read, removed or must be kept.
 //   - metabase/neofs: the rules of NeoFS for it, as pure functions.
+//   - metabase/pilorama: trees that replicas change at a time.
 //   - tsz: time series in a few bits a point.
 //   - blobstor/storagetest: the laws of the contract as a test suite, for these storages and for yours.
 //

@@ -120,7 +120,7 @@ func (db *DB) update(name string, fn func(t *txn) error) error {
 			err = t.flush()
 		}
 		db.watched(name, tx)
-		if at = t.seenCommit(); t.wrote {
+		if at = t.seenCommit(); t.wrote || db.file.Pressed() { // any commit may bring the ballast back
 			at++
 		} else if err == nil {
 			err = errUnchanged
