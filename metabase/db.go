@@ -43,7 +43,8 @@ type Options struct {
 	ScanLimit int
 
 	// Ballast is how many bytes are set aside for removals on a full disk; 0 is 16 MiB, negative is none. Until it could
-	// be set aside, also after Open, whatever is no removal is refused with [ErrPressed].
+	// be set aside, also after Open, whatever is no removal is refused with [ErrPressed]. It must be more than what others
+	// write to the same disk before they heed that.
 	Ballast int64
 
 	// Logger gets what goes wrong in the background; nil is silent.
