@@ -204,6 +204,5 @@ func (s *Store) Close() error {
 	if s.lock != nil {
 		err = errors.Join(unlockDir(s.Dir.h), s.lock.Unlock(), s.lock.Close())
 	}
-	err = errors.Join(err, s.Dir.Close())
-	return err
+	return errors.Join(err, s.Dir.Close())
 }
