@@ -128,6 +128,28 @@ func TestUnsyncedSuccessor(t *testing.T) {
 	expect(t, s, 2, nil)
 }
 
+// What was set aside for a full disk is for deletes: it takes no put, although there is room for some in it.
+func TestReserveTakesNoPuts(t *testing.T) {
+	s, st := faulty(t, byHand())
+	s.stopKeeper()
+	putSmall(t, s, 0, 10)
+	check(t, s.upkeep(ctx))
+	release := st.fill()
+	remove(t, s, 0) // into the reserve
+	before := s.leaves[0].active().end.Load()
+	for n := range 5 {
+		if _, err := s.Put(ctx, addrOf(100+n), smallData(n)); !errors.Is(err, blobstor.ErrNoSpace) || blobstor.IsFault(err) {
+			t.Errorf("put: %v", err)
+		}
+	}
+	if after := s.leaves[0].active().end.Load(); after != before {
+		t.Errorf("puts took %d bytes", after-before)
+	}
+	remove(t, s, 1, 2, 3)
+	release()
+	putSmall(t, s, 100, 105)
+}
+
 // The spare takes no space while the disk has plenty, unless it is asked for.
 func TestKeepSpare(t *testing.T) {
 	for _, keep := range []bool{false, true} {
