@@ -114,7 +114,9 @@ func (t *trial) explain(what string, err error) {
 		return
 	}
 	if text := err.Error(); strings.Contains(text, "file resize error: ") || strings.Contains(text, "file sync error: ") {
-		return // bbolt keeps no more of the cause than its text
+		if strings.Contains(text, t.order.Errno.Error()) {
+			return // bbolt keeps no more of the cause than its text
+		}
 	}
 	t.wrong("%s: %v: not what went wrong", what, err)
 }
