@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -163,19 +165,10 @@ func (d *driver) sayFailed(what string, err error) {
 func (d *driver) snapshot() map[Object]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := make(map[Object]int, len(d.live))
-	for n, since := range d.live {
-		m[n] = since
-	}
-	return m
+	return maps.Clone(d.live)
 }
 
 func oneLine(s string) string {
-	b := []byte(s)
-	for i := range b {
-		if b[i] == '\n' {
-			b[i] = ';'
-		}
-	}
-	return string(b[:min(len(b), 3000)]) // a pipe takes no more at once
+	s = strings.ReplaceAll(s, "\n", ";")
+	return s[:min(len(s), 3000)] // a pipe takes no more at once
 }

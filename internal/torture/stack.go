@@ -29,7 +29,6 @@ type Options struct {
 	Create   bool
 	ReadOnly bool
 	Ballast  int64 // of the metabase, none if zero
-	MaxOpen  int   // of blobovnicza
 	Flat     bool  // fstree has no directories, if it is new
 }
 
@@ -51,7 +50,7 @@ func Open(dir string, o Options) (*Stack, error) {
 
 func (s *Stack) openBlobs(o Options) (err error) {
 	s.Small, err = blobovnicza.Open(filepath.Join(s.dir, "small"), &blobovnicza.Options{
-		Create: o.Create, ReadOnly: o.ReadOnly, Width: 2, Depth: 1, FileSize: fileSize, MaxOpen: o.MaxOpen,
+		Create: o.Create, ReadOnly: o.ReadOnly, Width: 2, Depth: 1, FileSize: fileSize,
 		Compact: blobovnicza.CompactOptions{DeadRatio: 0.1},
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/granary-store/granary/blobstor"
 )
@@ -93,12 +94,9 @@ func (w *worker) put(ctx context.Context, n Object) error {
 }
 
 func (w *worker) keep(n Object) {
-	for _, m := range w.mine {
-		if m == n {
-			return
-		}
+	if !slices.Contains(w.mine, n) {
+		w.mine = append(w.mine, n)
 	}
-	w.mine = append(w.mine, n)
 }
 
 func (w *worker) putBatch(ctx context.Context) error {
