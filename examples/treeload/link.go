@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,24 +149,24 @@ func (l *link) catchUp(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	for tree, at := range behind {
-		for {
-			log, err := l.from.db.OpLog(ctx, tree, at, batched)
-			if err != nil {
-				l.fail(ctx, err)
-			}
-			if len(log) == 0 {
-				break
-			}
-			at = log[len(log)-1].Time + 1
-			own := log[:0]
-			for _, op := range log {
-				if op.Time%l.from.clock.Size == l.from.clock.Position {
-					own = append(own, op)
-				}
-			}
-			if len(own) > 0 {
-				l.apply(ctx, tree, own)
-			}
+		l.sendLog(ctx, tree, at)
+	}
+}
+
+// sendLog sends this replica's own operations from a time on.
+func (l *link) sendLog(ctx context.Context, tree pilorama.Tree, at uint64) {
+	others := func(op pilorama.Operation) bool { return op.Time%l.from.clock.Size != l.from.clock.Position }
+	for {
+		log, err := l.from.db.OpLog(ctx, tree, at, batched)
+		if err != nil {
+			l.fail(ctx, err)
+		}
+		if len(log) == 0 {
+			return
+		}
+		at = log[len(log)-1].Time + 1
+		if own := slices.DeleteFunc(log, others); len(own) > 0 {
+			l.apply(ctx, tree, own)
 		}
 	}
 }
