@@ -24,11 +24,11 @@ func makePath(o *origin, path string) error {
 	if parent == path {
 		return nil
 	}
-	_, err := os.Stat(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = makePath(o, parent)
-	}
-	if err != nil {
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		if err := makePath(o, parent); err != nil {
+			return err
+		}
+	} else if err != nil {
 		return pathError("stat", filepath.Base(parent), err)
 	}
 	h, err := openHandle(parent)

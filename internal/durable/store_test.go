@@ -56,6 +56,21 @@ func TestStoreCreateAndReopen(t *testing.T) {
 	}
 }
 
+// TestStorePathFails: what is told is that a level could not be made, and not what followed from that.
+func TestStorePathFails(t *testing.T) {
+	o := StoreOptions{Descriptor: want("x"), Create: true, Tap: vetoes(func(op Op, _ string) error {
+		if op == OpMkdir {
+			return fs.ErrPermission
+		}
+		return nil
+	})}
+	_, err := OpenStore(filepath.Join(t.TempDir(), "a", "b"), o)
+	checkIs(t, err, fs.ErrPermission)
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Op == "stat" {
+		t.Error(err)
+	}
+}
+
 // TestStoreClosedDuringFork: another goroutine starts a child process, which for a moment has the file of the lock too.
 func TestStoreClosedDuringFork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
