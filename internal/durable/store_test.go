@@ -71,13 +71,22 @@ func TestStorePathFails(t *testing.T) {
 	}
 }
 
-// TestStoreClosedDuringFork: another goroutine starts a child process, which for a moment has the file of the lock too.
+// TestStoreClosedDuringFork: another goroutine starts a child process, which for a moment has the file of the lock and the
+// directory too.
 func TestStoreClosedDuringFork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	s := openStore(t, path, StoreOptions{Descriptor: want("x"), Create: true})
 	inherited, err := s.lock.Dup()
 	check(t, err)
 	defer inherited.Close()
+	check(t, s.Dir.h.do(func(fd int) error {
+		again, err := dupFD(fd)
+		if err == nil {
+			dir := os.NewFile(uintptr(again), path)
+			t.Cleanup(func() { dir.Close() })
+		}
+		return err
+	}))
 	if runtime.GOOS == "windows" {
 		t.Skip("no child has files of its parent")
 	}
